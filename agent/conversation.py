@@ -1,0 +1,203 @@
+"""What was said, as frozen values: a conversation that a provider would refuse cannot be built.
+
+    Conversation > Turn > Step(Reply, results)
+
+Row ids, clocks and the provider's dictionaries live elsewhere; `to_wire` is the one door to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+WireMessage = dict[str, Any]
+"""One message as the chat-completions format has it."""
+
+Finish = Literal["stop", "length", "content_filter", "tool_calls", "cut"]
+"""Why a completion ended: the provider's word for it, or `cut` when the stream broke off."""
+
+UNSAID = "…"
+"""Stands on the wire for an answer of which the visitor saw nothing: providers refuse an empty one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that the model wants to run."""
+
+    id: str
+    """Ties the call to its result; unique within a reply."""
+    name: str
+    arguments: str
+    """JSON text, as the model wrote it; nobody has validated it yet."""
+    extra: tuple[tuple[str, Any], ...] = ()
+    """Fields that the provider added to the call and wants back unchanged in the same turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered."""
+
+    call_id: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one completion, as the provider counted them."""
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One completion: text, calls, or both."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: Finish = "stop"
+    usage: Usage | None = None
+    reasoning: str = ""
+    """The model's thoughts, where the provider sends them: never shown, sent back within the turn only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A reply with the results of all its calls, in the same order.
+
+    Raises:
+        ValueError: a call has no result, a result has no call, or two calls share an id.
+    """
+
+    reply: Reply
+    results: tuple[ToolResult, ...] = ()
+
+    def __post_init__(self) -> None:
+        called = [call.id for call in self.reply.calls]
+        answered = [result.call_id for result in self.results]
+        if called != answered:
+            raise ValueError(f"results {answered!r} do not answer the calls {called!r}")
+        if len(set(called)) != len(called) or "" in called:
+            raise ValueError(f"call ids must be unique and not empty: {called!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A visitor's message and everything up to the end of the answer.
+
+    Raises:
+        ValueError: the last step still calls a tool, or an earlier one calls none.
+    """
+
+    message: str
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        if not self.steps or self.steps[-1].reply.calls:
+            raise ValueError("a turn ends with a reply that calls no tool")
+        if any(not step.reply.calls for step in self.steps[:-1]):
+            raise ValueError("only the last reply of a turn calls no tool")
+
+    @property
+    def text(self) -> str:
+        """What the visitor reads, as Markdown."""
+        return join_texts(step.reply.text for step in self.steps)
+
+    @property
+    def incomplete(self) -> bool:
+        """The answer broke off: the visitor pressed Stop, or the connection was cut."""
+        return self.steps[-1].reply.finish == "cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The turns of one visitor, oldest first."""
+
+    turns: tuple[Turn, ...] = ()
+
+    def and_then(self, turn: Turn) -> Conversation:
+        return Conversation((*self.turns, turn))
+
+    @property
+    def visitor_messages(self) -> tuple[str, ...]:
+        return tuple(turn.message for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A conversation as it is kept: the three tuples run in step."""
+
+    conversation: Conversation = field(default_factory=Conversation)
+    numbers: tuple[int, ...] = ()
+    """The number of each turn, which stays the same when another one is replaced."""
+    feedback: tuple[bool | None, ...] = ()
+    """The visitor's thumb on each turn: up, down, none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A turn that is still being answered."""
+
+    message: str
+    steps: tuple[Step, ...] = field(default=())
+
+    def and_then(self, step: Step) -> Draft:
+        return Draft(self.message, (*self.steps, step))
+
+    def ended(self, reply: Reply) -> Turn:
+        """The turn with `reply` as its last word; calls that were never run are left out."""
+        last = Reply(text=reply.text, finish=reply.finish, usage=reply.usage)
+        return Turn(self.message, (*self.steps, Step(last)))
+
+
+def join_texts(texts: Iterable[str]) -> str:
+    """The texts of several replies as the visitor reads them: one after the other, blanks left out."""
+    return "\n\n".join(text for text in (text.strip() for text in texts) if text)
+
+
+def to_wire(system: str, conversation: Conversation, draft: Draft, notice: str = "") -> list[WireMessage]:
+    """The messages of the next request: one leading system message, whole turns, the draft.
+
+    Args:
+        system: the persona.
+        conversation: what was said before.
+        draft: the visitor's message and the steps since.
+        notice: a line for this request alone. It joins the leading system message, since some
+            providers refuse system text anywhere else; it is never stored.
+    """
+    wire: list[WireMessage] = [{"role": "system", "content": f"{system}\n\n{notice}" if notice else system}]
+    for turn in conversation.turns:
+        wire.append({"role": "user", "content": turn.message})
+        wire.extend(_steps_to_wire(turn.steps, current=False))
+    wire.append({"role": "user", "content": draft.message})
+    wire.extend(_steps_to_wire(draft.steps, current=True))
+    return wire
+
+
+def _steps_to_wire(steps: Sequence[Step], *, current: bool) -> list[WireMessage]:
+    wire: list[WireMessage] = []
+    for step in steps:
+        reply = step.reply
+        if not reply.calls:
+            wire.append({"role": "assistant", "content": reply.text.strip() or UNSAID})
+            continue
+        message: WireMessage = {"role": "assistant", "content": reply.text}
+        if current and reply.reasoning:
+            message["reasoning_content"] = reply.reasoning
+        message["tool_calls"] = [_call_to_wire(call, current=current) for call in reply.calls]
+        wire.append(message)
+        wire.extend(
+            {"role": "tool", "tool_call_id": result.call_id, "content": result.content} for result in step.results
+        )
+    return wire
+
+
+def _call_to_wire(call: ToolCall, *, current: bool) -> WireMessage:
+    wire: WireMessage = {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
+    return {**dict(call.extra), **wire} if current else wire

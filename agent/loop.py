@@ -1,0 +1,176 @@
+"""The agent: a model in a loop with tools and guardrails, in the open.
+
+Read `respond` from top to bottom. One turn is: ask the model; if it calls tools, run them and ask
+again with their results; after `max_turns` rounds ask a last time without tools, so that a visitor
+always gets text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from agent.conversation import Conversation, Draft, Reply, ToolCall, ToolResult, WireMessage, to_wire
+from agent.events import Event, Replied, TextDelta, ToolFinished, ToolStarted, TurnFinished, keep_answered
+from agent.model import ChatModel, ModelError
+from agent.toolkit import ToolError, Toolkit, Visit
+
+log = logging.getLogger(__name__)
+
+FAULT = "Sorry, I could not answer just now. Your message is kept; please try again in a moment. (Reference {})"
+"""What the visitor reads when the provider fails. The reference stands in the log beside the reason."""
+
+NOTICE = "The call to {} failed. Try a different way."
+"""What the model reads, once, after a call that cannot be mended was taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """Who answers. Frozen, and shared by all visitors."""
+
+    model: ChatModel
+    toolkit: Toolkit
+    persona: str
+    """The system message."""
+    max_turns: int = 2
+    """Rounds of a turn in which tools may be called."""
+    reply_timeout_s: float = 60
+    """Wall clock of a whole turn, in seconds."""
+
+
+async def respond(
+    replica: Replica, conversation: Conversation, message: str, conversation_id: str = ""
+) -> AsyncGenerator[Event]:
+    """Answers one message.
+
+    Args:
+        replica: who answers.
+        conversation: what was said before.
+        message: what the visitor says now.
+        conversation_id: passed to the tools, which store under it.
+
+    Yields:
+        Events as they happen; the last one is TurnFinished, whatever the provider does.
+    """
+    deadline = asyncio.get_running_loop().time() + replica.reply_timeout_s
+    visit = Visit(conversation_id, conversation, message)
+    draft, notice = Draft(message), ""
+    done: dict[tuple[str, str], str] = {}
+    rounds, closing = 0, False
+
+    while True:
+        # 1. The persona, the conversation and this turn so far become the provider's messages.
+        wire = to_wire(replica.persona, conversation, draft, notice)
+
+        # 2. One streamed completion with the tools; the closing one may not call any.
+        reply = Reply()
+        try:
+            async with aclosing(complete(replica, wire, deadline, closing=closing)) as events:
+                async for event in events:
+                    yield event
+                    reply = event.reply if isinstance(event, Replied) else reply
+        except ModelError as error:
+            yield failed(draft, error)
+            return
+
+        # 3. Text without a call is the answer. A blank one is asked for once more, without tools.
+        if closing or not reply.calls:
+            if reply.text.strip() or closing:
+                yield finished(replica, draft, reply, rounds)
+                return
+            closing = True
+            continue
+
+        # 4. Run the calls. Those that succeed stay; one that cannot be mended is taken back as if it
+        #    had never been made, and the next request says so in one line.
+        results: list[ToolResult] = []
+        async for event in run(replica.toolkit, reply.calls, visit, done):
+            yield event
+            if isinstance(event, ToolFinished) and event.result:
+                results.append(event.result)
+        if results:
+            draft = draft.and_then(keep_answered(reply, tuple(results)))
+        notice = take_back(replica.toolkit, reply.calls, results)
+
+        # 5. The guard: after `max_turns` rounds comes the closing completion.
+        rounds += 1
+        closing = rounds == replica.max_turns
+
+
+async def complete(
+    replica: Replica, wire: list[WireMessage], deadline: float, *, closing: bool
+) -> AsyncGenerator[TextDelta | Replied]:
+    """One completion. What was shown of a broken stream stands, and its Reply says `cut`.
+
+    Raises:
+        ModelError: there is no reply, and nothing was shown.
+    """
+    reply, shown = Reply(), ""
+    stream = replica.model.stream(wire, replica.toolkit.schemas, "none" if closing else "auto")
+    try:
+        async with aclosing(stream) as pieces:
+            while (piece := await next_piece(pieces, deadline)) is not None:
+                if isinstance(piece, Reply):
+                    reply = piece
+                else:
+                    shown += piece
+                    yield TextDelta(piece)
+    except TimeoutError:
+        late = f"{replica.model.name}: no whole reply within REPLY_TIMEOUT_S"
+        if not shown:
+            raise ModelError(late) from None
+        log.warning("A reply was cut off. %s", late)
+        reply = Reply(shown, finish="cut")
+    yield Replied(reply)
+
+
+async def next_piece(pieces: AsyncGenerator[str | Reply], deadline: float) -> str | Reply | None:
+    """The next piece, or None at the end. The clock runs for the whole turn: a slow drip never trips
+    a provider's own time-out, which starts anew at each byte."""
+    async with asyncio.timeout_at(deadline):
+        return await anext(pieces, None)
+
+
+async def run(
+    toolkit: Toolkit, calls: Sequence[ToolCall], visit: Visit, done: dict[tuple[str, str], str]
+) -> AsyncGenerator[ToolStarted | ToolFinished]:
+    """Runs calls in order. `done` holds what succeeded in this turn: the same call is never run twice."""
+    for call in calls:
+        yield ToolStarted(call)
+        key = (call.name, call.arguments)
+        try:
+            if key not in done:
+                done[key] = (await toolkit.call(call, visit)).content
+        except ToolError as error:
+            log.warning("A call was taken back: %s", error)
+            yield ToolFinished(call, None)
+        else:
+            yield ToolFinished(call, ToolResult(call.id, done[key]))
+
+
+def take_back(toolkit: Toolkit, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> str:
+    """The notice on the calls without a result; empty when there are none. A name that the registry
+    does not hold is the model's invention, and is not repeated to it."""
+    answered = {result.call_id for result in results}
+    names = [
+        call.name if call.name in toolkit.tools else "an unknown tool" for call in calls if call.id not in answered
+    ]
+    return " ".join(NOTICE.format(name) for name in dict.fromkeys(names))
+
+
+def finished(replica: Replica, draft: Draft, reply: Reply, rounds: int) -> TurnFinished:
+    """The turn's end with the model's last word, if it has one."""
+    if not reply.text.strip():
+        return failed(draft, ModelError(f"{replica.model.name}: the reply is blank"))
+    return TurnFinished(draft.ended(reply), "max_turns" if rounds == replica.max_turns else "answered")
+
+
+def failed(draft: Draft, error: ModelError) -> TurnFinished:
+    """The turn's end when there is no answer: a sentence with a reference, and the reason in the log."""
+    reference = secrets.token_hex(4)
+    log.error("[%s] No reply. %s", reference, error)
+    return TurnFinished(draft.ended(Reply(FAULT.format(reference))), "failed", reference)

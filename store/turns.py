@@ -1,0 +1,79 @@
+"""Queries on turns."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from pydantic import ConfigDict, TypeAdapter
+from sqlalchemy import Connection, func, insert, select, update
+
+from agent.conversation import Conversation, Reply, Step, Turn
+from store.records import Transcript
+from store.tables import turns
+
+_STEPS = TypeAdapter(tuple[Step, ...], config=ConfigDict(defer_build=True))
+
+_BROKEN_OFF = (Step(Reply(finish="cut")),)
+"""Stands for the answer to a message after which the process died."""
+
+
+def read_transcript(connection: Connection, conversation_id: str) -> Transcript:
+    rows = connection.execute(
+        select(turns.c.number, turns.c.message, turns.c.steps, turns.c.liked)
+        .where(turns.c.conversation_id == conversation_id, turns.c.replaced.is_(False))
+        .order_by(turns.c.number)
+    ).all()
+    return Transcript(
+        Conversation(tuple(Turn(row.message, _steps_from_json(row.steps)) for row in rows)),
+        numbers=tuple(row.number for row in rows),
+        feedback=tuple(row.liked for row in rows),
+    )
+
+
+def open_turn(connection: Connection, conversation_id: str, message: str, now: datetime) -> int:
+    last = connection.scalar(select(func.max(turns.c.number)).where(turns.c.conversation_id == conversation_id))
+    number = 0 if last is None else last + 1
+    connection.execute(
+        insert(turns).values(conversation_id=conversation_id, number=number, message=message, opened=now)
+    )
+    return number
+
+
+def close_turn(connection: Connection, conversation_id: str, number: int, turn: Turn, stop: str, now: datetime) -> None:
+    _change_turn(connection, conversation_id, number, steps=_steps_to_json(turn.steps), stop=stop, closed=now)
+
+
+def set_feedback(connection: Connection, conversation_id: str, number: int, liked: bool | None) -> None:
+    _change_turn(connection, conversation_id, number, liked=liked)
+
+
+def drop_last_turn(connection: Connection, conversation_id: str) -> str | None:
+    last = connection.execute(
+        select(turns.c.number, turns.c.message)
+        .where(turns.c.conversation_id == conversation_id, turns.c.replaced.is_(False))
+        .order_by(turns.c.number.desc())
+        .limit(1)
+    ).one_or_none()
+    if last is None:
+        return None
+    _change_turn(connection, conversation_id, last.number, replaced=True)
+    return last.message
+
+
+def _change_turn(connection: Connection, conversation_id: str, number: int, **values: object) -> None:
+    changed = connection.execute(
+        update(turns).where(turns.c.conversation_id == conversation_id, turns.c.number == number).values(**values)
+    )
+    if not changed.rowcount:
+        # The conversation's id is what lets a visitor back in: it is no text for a log.
+        raise LookupError(f"the conversation has no turn {number!r}")
+
+
+def _steps_to_json(steps: tuple[Step, ...]) -> str:
+    # Not dump_json: it refuses the halves of surrogate pairs, which the column's type mends.
+    return json.dumps(_STEPS.dump_python(steps, mode="json"), ensure_ascii=False)
+
+
+def _steps_from_json(text: str | None) -> tuple[Step, ...]:
+    return _BROKEN_OFF if text is None else _STEPS.validate_json(text)

@@ -1,0 +1,404 @@
+"""The store: what goes in comes out, over restarts, races and bad input."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy.exc import IntegrityError
+
+from agent.conversation import Conversation, Reply, Step, ToolCall, ToolResult, Turn, Usage
+from store.database import open_engine
+from store.records import Contact, Question, StoreError
+from store.store import Store
+
+LATER = timedelta(days=1)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/deep/folder/replica.sqlite3"
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[Store]:
+    store = Store.open(url)
+    yield store
+    await store.close()
+
+
+def contact(email: str = "jane@example.org", notes: str = "a job", name: str = "Jane", talk: str = "talk-1") -> Contact:
+    return Contact(talk, email, email, notes, name)
+
+
+def said(text: str, message: str = "Hello") -> Turn:
+    return Turn(message, (Step(Reply(text)),))
+
+
+def text_of(reference: str) -> str:
+    return f"An alert, {reference}"
+
+
+async def due(store: Store) -> list[str]:
+    """Texts of all alerts that wait, whenever they are due."""
+    return [alert.text for alert in await store.claim_due_alerts(100, datetime.now(UTC) + LATER)]
+
+
+# Conversations
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts, lambda inner: st.lists(inner) | st.dictionaries(texts, inner)
+)
+usages = st.none() | st.builds(Usage, st.integers(0), st.integers(0), st.integers(0))
+
+
+@st.composite
+def steps_with_calls(draw: st.DrawFn) -> Step:
+    ids = draw(st.lists(texts.filter(bool), min_size=1, max_size=3, unique=True))
+    extras = st.lists(st.tuples(texts, json_values), max_size=2).map(tuple)
+    calls = tuple(ToolCall(id, draw(texts), draw(texts), draw(extras)) for id in ids)
+    reply = Reply(draw(texts), calls, "tool_calls", draw(usages), draw(texts))
+    return Step(reply, tuple(ToolResult(id, draw(texts)) for id in ids))
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> Turn:
+    last = Reply(draw(texts), (), draw(st.sampled_from(["stop", "length", "content_filter", "cut"])), draw(usages))
+    return Turn(draw(texts), (*draw(st.lists(steps_with_calls(), max_size=2)), Step(last)))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(said=st.lists(turns(), max_size=3))
+async def test_a_conversation_is_read_back_as_it_was(store: Store, said: list[Turn]) -> None:
+    talk = uuid4().hex
+    for turn in said:
+        await store.close_turn(talk, await store.open_turn(talk, turn.message), turn, "answered")
+    assert await store.conversation(talk) == Conversation(tuple(said))
+
+
+async def test_a_conversation_survives_a_restart(url: str) -> None:
+    before = Store.open(url)
+    await before.close_turn("talk", await before.open_turn("talk", "Hello"), said("Good day"), "answered")
+    await before.close()
+    after = Store.open(url)
+    assert (await after.conversation("talk")).turns == (said("Good day"),)
+    await after.close()
+
+
+async def test_a_turn_that_was_never_closed_reads_as_broken_off(store: Store) -> None:
+    await store.open_turn("talk", "Are you there?")
+    (turn,) = (await store.conversation("talk")).turns
+    assert turn == Turn("Are you there?", (Step(Reply(text="", finish="cut")),))
+    assert turn.incomplete
+
+
+async def test_an_unknown_conversation_is_empty(store: Store) -> None:
+    transcript = await store.transcript("nobody")
+    assert (transcript.conversation, transcript.numbers, transcript.feedback) == (Conversation(), (), ())
+    assert await store.drop_last_turn("nobody") is None
+
+
+async def test_conversations_do_not_mix(store: Store) -> None:
+    assert [await store.open_turn(talk, f"from {talk}") for talk in ("a", "b", "a")] == [0, 0, 1]
+    assert (await store.conversation("b")).visitor_messages == ("from b",)
+
+
+async def test_a_dropped_turn_leaves_the_conversation_and_its_number_is_not_used_again(store: Store) -> None:
+    for message in ("first", "second"):
+        await store.open_turn("talk", message)
+    assert await store.drop_last_turn("talk") == "second"
+    assert await store.open_turn("talk", "second, again") == 2
+    transcript = await store.transcript("talk")
+    assert transcript.numbers == (0, 2)
+    assert transcript.conversation.visitor_messages == ("first", "second, again")
+
+
+async def test_turns_can_be_dropped_until_none_is_left(store: Store) -> None:
+    for message in ("first", "second"):
+        await store.open_turn("talk", message)
+    assert [await store.drop_last_turn("talk") for _ in range(3)] == ["second", "first", None]
+
+
+async def test_a_dropped_turn_stays_in_the_table(store: Store, url: str) -> None:
+    await store.open_turn("talk", "dropped words")
+    await store.drop_last_turn("talk")
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
+        rows = database.execute("SELECT message, replaced FROM turns").fetchall()
+    database.close()
+    assert rows == [("dropped words", 1)]
+
+
+async def test_feedback_is_read_back_with_its_turn(store: Store) -> None:
+    for message in ("a", "b", "c", "d"):
+        await store.open_turn("talk", message)
+    for number, liked in ((0, True), (1, False), (2, True), (2, None)):
+        await store.set_feedback("talk", number, liked)
+    assert (await store.transcript("talk")).feedback == (True, False, None, None)
+
+
+async def test_a_turn_that_is_not_there_cannot_be_changed(store: Store) -> None:
+    await store.open_turn("talk", "a")
+    with pytest.raises(LookupError, match="no turn 1"):
+        await store.set_feedback("talk", 1, True)
+    with pytest.raises(LookupError, match="no turn 0"):
+        await store.close_turn("other talk", 0, said("text"), "answered")
+
+
+async def test_turns_opened_at_once_from_two_processes_get_different_numbers(store: Store, url: str) -> None:
+    other = Store.open(url)
+    numbers = await asyncio.gather(*[one.open_turn("talk", "hello") for one in (store, other) * 10])
+    await other.close()
+    assert sorted(numbers) == list(range(20))
+
+
+async def test_half_surrogates_and_nul_are_mended_rather_than_refused(store: Store) -> None:
+    number = await store.open_turn("talk", "a\x00b\ud83d\ude00c\ud800")
+    await store.close_turn("talk", number, said("lone \udfff, joined \ud83d\ude00"), "answered")
+    (turn,) = (await store.conversation("talk")).turns
+    assert turn.message == "a\ufffdb\U0001f600c\ufffd"
+    assert turn.text == "lone \ufffd, joined \U0001f600"
+    assert await store.add_question(Question("talk", "why \ud800?"), text_of)
+    assert not await store.add_question(Question("talk", "why \ud800?"), text_of)
+
+
+# Contacts and questions
+
+
+async def test_a_contact_is_kept_with_one_alert(store: Store) -> None:
+    jane = Contact("talk", "jane@bücher.example", "jane@xn--bcher-kva.example", "a job", "Jane", disposable=True)
+    assert await store.add_contact(jane, text_of)
+    assert await store.contacts() == [jane]
+    (alert,) = await store.claim_due_alerts(10, datetime.now(UTC))
+    assert (alert.kind, alert.text, alert.attempts) == ("contact", f"An alert, {alert.reference}", 1)
+    assert alert.reference.startswith("C-")
+    assert alert.created.utcoffset() == timedelta(0)
+
+
+async def test_a_contact_without_an_alert_is_not_kept(store: Store) -> None:
+    def fails(reference: str) -> str:
+        raise ZeroDivisionError(reference)
+
+    with pytest.raises(ZeroDivisionError):
+        await store.add_contact(contact(), fails)
+    with pytest.raises(ZeroDivisionError):
+        await store.add_question(Question("talk", "Why?"), fails)
+    assert (await store.contacts(), await store.questions(), await due(store)) == ([], [], [])
+    assert await store.add_contact(contact(), text_of)
+
+
+async def test_the_same_address_in_a_conversation_is_one_alert(store: Store) -> None:
+    assert await store.add_contact(contact("Jane@Example.org"), text_of)
+    assert not await store.add_contact(contact("jane@example.ORG"), text_of)
+    assert await store.add_contact(contact("john@example.org"), text_of)
+    assert await store.add_contact(contact("jane@example.org", talk="talk-2"), text_of)
+    assert len(await due(store)) == 3
+
+
+async def test_newer_notes_and_a_newer_name_are_kept(store: Store) -> None:
+    await store.add_contact(contact(notes="a job", name=""), text_of)
+    assert not await store.add_contact(contact(notes="a job in Turin", name="Jane"), text_of)
+    assert not await store.add_contact(contact(notes="", name=""), text_of)
+    assert await store.contacts() == [contact(notes="a job in Turin", name="Jane")]
+
+
+@pytest.mark.parametrize("again", ["Do you ski?", "do you  SKI", " Do you\nski ?! ", "Do you ski…", "do you ski。"])
+async def test_the_same_question_in_a_conversation_is_one_alert(store: Store, again: str) -> None:
+    assert await store.add_question(Question("talk", "Do you ski?"), text_of)
+    assert not await store.add_question(Question("talk", again), text_of)
+    assert await store.questions() == [Question("talk", "Do you ski?")]
+    assert len(await due(store)) == 1
+
+
+@pytest.mark.parametrize("other", ["Do you swim?", "Do you ski in C++?", "?"])
+async def test_another_question_is_another_alert(store: Store, other: str) -> None:
+    assert await store.add_question(Question("talk", "Do you ski?"), text_of)
+    assert await store.add_question(Question("talk", other), text_of)
+    assert await store.add_question(Question("talk 2", "Do you ski?"), text_of)
+
+
+async def test_contacts_and_questions_come_newest_first(store: Store) -> None:
+    for email in ("a@example.org", "b@example.org"):
+        await store.add_contact(contact(email), text_of)
+        await store.add_question(Question("talk", f"Who is {email}?"), text_of)
+    assert [one.email for one in await store.contacts()] == ["b@example.org", "a@example.org"]
+    assert [one.question for one in await store.questions()] == ["Who is b@example.org?", "Who is a@example.org?"]
+
+
+async def test_one_of_many_simultaneous_contacts_wins(store: Store, url: str) -> None:
+    other = Store.open(url)
+    fresh = await asyncio.gather(*[one.add_contact(contact(), text_of) for one in (store, other) * 10])
+    await other.close()
+    assert sorted(fresh) == [False] * 19 + [True]
+    assert len(await due(store)) == 1
+
+
+async def test_references_are_readable_and_differ(store: Store) -> None:
+    references: list[str] = []
+
+    def collect(reference: str) -> str:
+        references.append(reference)
+        return reference
+
+    for index in range(40):
+        await store.add_question(Question("talk", f"Question {index}"), collect)
+    assert len(set(references)) == 40
+    assert not set("".join(one.removeprefix("Q-") for one in references)) & set("01OILAEIU-")
+
+
+# Alerts
+
+
+async def test_trouble_is_told_once_in_its_time(store: Store) -> None:
+    hour = timedelta(hours=1)
+    assert await store.add_trouble("provider", "It is down", hour)
+    assert not await store.add_trouble("provider", "It is still down", hour)
+    assert await store.add_trouble("disk", "It is full", hour)
+    assert await store.add_trouble("provider", "Down again", timedelta(0))
+    assert await due(store) == ["It is down", "It is full", "Down again"]
+
+
+async def test_an_alert_is_claimed_once_and_oldest_first(store: Store) -> None:
+    for index in range(3):
+        await store.add_question(Question("talk", f"Question {index}"), lambda _, index=index: str(index))
+    now = datetime.now(UTC)
+    assert [alert.text for alert in await store.claim_due_alerts(2, now)] == ["0", "1"]
+    assert [alert.text for alert in await store.claim_due_alerts(2, now)] == ["2"]
+    assert await store.claim_due_alerts(2, now) == []
+
+
+async def test_a_claim_of_a_process_that_died_runs_out(store: Store) -> None:
+    await store.add_question(Question("talk", "Why?"), text_of)
+    now = datetime.now(UTC)
+    assert len(await store.claim_due_alerts(1, now)) == 1
+    (again,) = await store.claim_due_alerts(1, now + timedelta(minutes=11))
+    assert again.attempts == 2
+
+
+async def test_a_failed_alert_waits_for_its_time(store: Store) -> None:
+    await store.add_question(Question("talk", "Why?"), text_of)
+    now = datetime.now(UTC)
+    (alert,) = await store.claim_due_alerts(1, now)
+    soon = (now + timedelta(minutes=5)).astimezone(timezone(timedelta(hours=9)))
+    await store.mark_failed(alert.id, soon, "Telegram is away")
+    assert await store.next_alert_due() == soon
+    assert await store.claim_due_alerts(1, soon - timedelta(seconds=1)) == []
+    assert await store.alert_counts() == {"pending": 0, "failed": 1, "kept": 0, "sent": 0}
+    assert len(await store.claim_due_alerts(1, soon)) == 1
+
+
+async def test_a_sent_alert_is_never_handed_out_again(store: Store) -> None:
+    await store.add_question(Question("talk", "Why?"), text_of)
+    (alert,) = await store.claim_due_alerts(1, datetime.now(UTC))
+    await store.mark_sent(alert.id)
+    await store.release_alerts(datetime.now(UTC))
+    assert await due(store) == []
+    assert await store.next_alert_due() is None
+    assert await store.alert_counts() == {"pending": 0, "failed": 0, "kept": 0, "sent": 1}
+
+
+async def test_a_kept_alert_waits_until_it_is_released(store: Store) -> None:
+    await store.add_question(Question("talk", "Why?"), text_of)
+    (alert,) = await store.claim_due_alerts(1, datetime.now(UTC))
+    await store.mark_kept(alert.id)
+    assert await due(store) == []
+    await store.release_alerts(datetime.now(UTC))
+    assert len(await due(store)) == 1
+
+
+async def test_release_makes_failed_and_claimed_alerts_due(store: Store) -> None:
+    for index in range(2):
+        await store.add_question(Question("talk", f"Question {index}"), text_of)
+    now = datetime.now(UTC)
+    failed, _claimed = await store.claim_due_alerts(2, now)
+    await store.mark_failed(failed.id, now + LATER, "away")
+    await store.release_alerts(now)
+    assert len(await store.claim_due_alerts(5, now)) == 2
+
+
+async def test_a_time_without_a_zone_is_refused(store: Store) -> None:
+    with pytest.raises(StoreError):
+        await store.claim_due_alerts(1, datetime(2030, 1, 1))
+
+
+# The database
+
+
+async def test_the_file_is_in_wal_mode_with_foreign_keys_held(store: Store, url: str) -> None:
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
+        mode = database.execute("PRAGMA journal_mode").fetchone()
+    database.close()
+    assert mode == ("wal",)
+    engine = open_engine(url)
+    with engine.begin() as connection, pytest.raises(IntegrityError):
+        connection.exec_driver_sql(
+            "INSERT INTO questions (conversation_id, question, question_key, alert_id, created)"
+            " VALUES ('talk', 'q', 'k', 999, '2030-01-01')"
+        )
+    engine.dispose()
+
+
+async def test_a_reader_is_not_held_up_by_a_writer(store: Store, url: str) -> None:
+    await store.open_turn("talk", "hello")
+    writer = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    try:
+        async with asyncio.timeout(5):
+            assert (await store.transcript("talk")).numbers == (0,)
+    finally:
+        writer.execute("ROLLBACK")
+        writer.close()
+
+
+async def test_ping_raises_when_the_store_cannot_be_used(store: Store, url: str) -> None:
+    await store.ping()
+    database = sqlite3.connect(url.removeprefix("sqlite:///"))
+    database.execute("DROP TABLE schema_version")
+    database.close()
+    with pytest.raises(StoreError, match="cannot be used"):
+        await store.ping()
+
+
+@pytest.mark.parametrize("bad", ["no address, secret", "sqlite://", "sqlite:///:memory:", "oracle9://u:secret@h/d"])
+def test_an_address_that_cannot_be_used_is_said_in_one_line_without_its_password(bad: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        Store.open(bad)
+    assert str(caught.value).startswith("DATABASE_URL: ")
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreError, match=r"file/data.*DATA_DIR"):
+        Store.open(f"sqlite:///{tmp_path}/file/data/replica.sqlite3")
+
+
+def test_a_file_that_is_no_database_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "replica.sqlite3").write_text("This is not a database. " * 100)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store.open(f"sqlite:///{tmp_path}/replica.sqlite3")
+
+
+async def test_a_database_of_a_newer_program_stops_the_start(store: Store, url: str) -> None:
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
+        database.execute("UPDATE schema_version SET version = 99")
+    database.close()
+    with pytest.raises(StoreError, match="newer program"):
+        Store.open(url)
+
+
+async def test_an_error_of_the_database_tells_nothing_of_a_visitor(store: Store, url: str) -> None:
+    database = sqlite3.connect(url.removeprefix("sqlite:///"))
+    database.execute("DROP TABLE turns")
+    database.close()
+    with pytest.raises(StoreError) as caught:
+        await store.open_turn("secret words", "hello")
+    assert "secret words" not in f"{caught.value!r} {caught.value.__cause__}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from agent.conversation import Finish, Reply, ToolCall, Usage, WireMessage
@@ -39,6 +40,10 @@ class ChatModel(Protocol):
             ModelError: there is no reply. Once a piece was yielded a broken stream does not
                 raise: its Reply says `cut`.
         """
+        ...
+
+    async def close(self) -> None:
+        """Gives back connections. The model cannot be used afterwards."""
         ...
 
 
@@ -84,6 +89,9 @@ class OpenAIModel:
             raise ModelError(f"{self.name}: the provider closed the stream without a word")
         yield reading.reply()
 
+    async def close(self) -> None:
+        await self._client.close()
+
 
 class WithFallback:
     """Asks a second provider when the first fails before anything was shown."""
@@ -97,13 +105,19 @@ class WithFallback:
     ) -> AsyncGenerator[str | Reply]:
         first, second = self._models
         try:
-            async for piece in first.stream(messages, tools, tool_choice):
-                yield piece
+            async with aclosing(first.stream(messages, tools, tool_choice)) as pieces:
+                async for piece in pieces:
+                    yield piece
             return
         except ModelError as error:
             log.warning("The fallback provider is asked: %s", error)
-        async for piece in second.stream(messages, tools, tool_choice):
-            yield piece
+        async with aclosing(second.stream(messages, tools, tool_choice)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def close(self) -> None:
+        for model in self._models:
+            await model.close()
 
 
 class Warming:
@@ -114,7 +128,7 @@ class Warming:
         self._build = build
         self._built: asyncio.Future[ChatModel] | None = None
 
-    def start(self) -> Awaitable[ChatModel]:
+    def start(self) -> asyncio.Future[ChatModel]:
         """Begins to build, once; the first reply waits for the end of it."""
         if self._built is None:
             self._built = asyncio.ensure_future(asyncio.to_thread(self._build))
@@ -124,8 +138,13 @@ class Warming:
         self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice = "auto"
     ) -> AsyncGenerator[str | Reply]:
         model = await asyncio.shield(self.start())
-        async for piece in model.stream(messages, tools, tool_choice):
-            yield piece
+        async with aclosing(model.stream(messages, tools, tool_choice)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def close(self) -> None:
+        if self._built is not None:
+            await (await self._built).close()
 
 
 def open_provider(

@@ -72,6 +72,8 @@ class Reception:
         self._slots = asyncio.Semaphore(max_replies)
         self._turnstiles: dict[str, _Turnstile] = {}
         self._on_trouble = on_trouble
+        self.trouble = ""
+        """What went wrong with the last reply, for the owner; empty when it went well."""
 
     async def answer(self, conversation_id: str, message: str) -> AsyncGenerator[Opened | Event]:
         """Answers a message and keeps the turn, however it ends.
@@ -126,7 +128,11 @@ class Reception:
         turn = record.turn or record.progress.stopped()
         await self.store.close_turn(conversation_id, number, turn, record.stop)
         log.info("%s", record.line(conversation_id, number))
-        if record.stop == "failed" and self._on_trouble:
+        if record.stop != "failed":
+            self.trouble = "" if record.stop != "stopped" else self.trouble
+            return
+        self.trouble = f"the last reply failed; the log says why beside the reference {record.reference}"
+        if self._on_trouble:
             await self._on_trouble(record.reference)
 
     @asynccontextmanager

@@ -1,0 +1,227 @@
+"""The model when there is none: it answers by quoting the owner's files, and calls the same tools."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Protocol, cast
+
+from agent.conversation import Reply, ToolCall, WireMessage
+from agent.knowledge import Passage
+from agent.model import ToolChoice
+
+NOTICE = "(No language model is set up here, so I answer by quoting my notes.)"
+"""Said once in a conversation."""
+
+UNKNOWN = (
+    "My notes do not answer that, so I have passed your question on. "
+    "If you would like the answer, leave your e-mail address here."
+)
+UNKNOWN_KEPT = "My notes do not answer that."
+INVITE = "Leave your e-mail address here, with a line about what you have in mind, and I will pass it on."
+NOT_A_QUESTION = (
+    "I am not sure what you would like to know. Ask me about my work, my background or how to get in touch."
+)
+BAD_ADDRESS = "That e-mail address does not look right. Could you check it and write it again?"
+
+MAX_NOTES_CHARS = 1000
+
+
+class Answers(Protocol):
+    """What the keyless model needs of a search."""
+
+    def answering(self, question: str) -> tuple[Passage, ...]:
+        """The passages that answer, best first; empty when none does."""
+        ...
+
+
+class OfflineModel:
+    """Quotes passages. It knows the tools by what they ask for, as any model does."""
+
+    def __init__(self, owner: str, line: str, answers: Answers) -> None:
+        self.name = "quoting notes (no model configured)"
+        self._owner = owner
+        self._line = line
+        self._answers = answers
+
+    async def stream(
+        self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice = "auto"
+    ) -> AsyncGenerator[str | Reply]:
+        asked = _last_question(messages)
+        results = _results(messages)
+        call = None if results or tool_choice == "none" else await self._call(asked, tools)
+        if call:
+            yield Reply(calls=(call,), finish="tool_calls")
+            return
+        text = await self._text(asked, results, messages)
+        for sentence in re.findall(r"\S+\s*|\s+", text):
+            yield sentence
+        yield Reply(text)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    async def _call(self, asked: str, tools: Sequence[dict[str, Any]]) -> ToolCall | None:
+        addresses = _addresses(asked)
+        if addresses and (tool := _tool_asking_for("email", tools)):
+            return _calling(tool, email="; ".join(addresses), notes=asked[:MAX_NOTES_CHARS], name=_name(asked))
+        if _small_talk(asked) or _wants_contact(asked) or not _is_question(asked):
+            return None
+        if (tool := _tool_asking_for("question", tools)) and not await self._find(asked):
+            return _calling(tool, question=asked)
+        return None
+
+    async def _text(self, asked: str, results: Sequence[tuple[str, str]], messages: Sequence[WireMessage]) -> str:
+        parts = [self._after_tool(asked, arguments, result) for arguments, result in results]
+        if not results or _addresses(asked):
+            parts.append(await self._answer(_without_addresses(asked), alone=not results))
+        if not any(NOTICE in str(message.get("content")) for message in messages if message["role"] == "assistant"):
+            parts.append(f"*{NOTICE}*")
+        return "\n\n".join(part for part in parts if part)
+
+    async def _answer(self, asked: str, *, alone: bool) -> str:
+        """What the notes say. Beside a tool's result (not `alone`) silence is better than a phrase."""
+        found = await self._find(asked) if _is_question(asked) or (alone and not _small_talk(asked)) else ()
+        talk = self._small_talk_answer(_small_talk(asked)) if alone else ""
+        if talk:
+            return talk
+        if found:
+            return _quote(found)
+        if not alone:
+            return ""
+        if _wants_contact(asked):
+            return INVITE
+        return UNKNOWN_KEPT if _is_question(asked) else NOT_A_QUESTION
+
+    async def _find(self, asked: str) -> tuple[Passage, ...]:
+        return await asyncio.to_thread(self._answers.answering, asked)
+
+    def _after_tool(self, asked: str, arguments: str, result: str) -> str:
+        values = cast(dict[str, Any], json.loads(arguments))
+        if "email" not in values:
+            return UNKNOWN if result == "ok" else UNKNOWN_KEPT
+        if result == "ok":
+            return f"Thank you. I have passed your details on, and you will hear back at {values['email']}."
+        named = [address for address in _addresses(result) if address.lower() not in asked.lower()]
+        if named:
+            return f"Did you mean {named[0]}? Please write the address that I should pass on once more."
+        if len(_addresses(asked)) > 1:
+            return f"Which address should I pass on: {' or '.join(_addresses(asked))}?"
+        return BAD_ADDRESS
+
+    def _small_talk_answer(self, kind: str) -> str:
+        about = f" {self._line}" if self._line else ""
+        return {
+            "greeting": f"Hello, I am the digital replica of {self._owner}. What would you like to know?",
+            "thanks": "You are welcome. Is there anything else you would like to know?",
+            "farewell": "Goodbye, and thank you for coming by.",
+            "who": (
+                f"I am the digital replica of {self._owner}: not the person, but a page that answers from their own "
+                f"notes.{about} {INVITE}"
+            ),
+        }.get(kind, "")
+
+
+def _quote(passages: Sequence[Passage]) -> str:
+    """The passages with the file that each comes from; of one file, named once."""
+    parts: list[str] = []
+    for position, passage in enumerate(passages):
+        parts.append(passage.text)
+        following = passages[position + 1] if position + 1 < len(passages) else None
+        if following is None or (following.file, following.heading) != (passage.file, passage.heading):
+            section = passage.heading.split(" › ")[-1]
+            parts.append(f"*From {passage.file}{f', “{section}”' if section else ''}*")
+    return "\n\n".join(parts)
+
+
+def _last_question(messages: Sequence[WireMessage]) -> str:
+    return next((str(message["content"]) for message in reversed(messages) if message["role"] == "user"), "")
+
+
+def _results(messages: Sequence[WireMessage]) -> list[tuple[str, str]]:
+    """The calls of this turn, as pairs of arguments and result."""
+    since = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=-1) + 1
+    arguments = {
+        call["id"]: str(call["function"]["arguments"])
+        for message in messages[since:]
+        for call in message.get("tool_calls", ())
+    }
+    return [
+        (arguments[message["tool_call_id"]], str(message["content"]))
+        for message in messages[since:]
+        if message["role"] == "tool"
+    ]
+
+
+def _tool_asking_for(field: str, tools: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    return next((tool for tool in tools if field in tool["function"]["parameters"]["properties"]), None)
+
+
+def _calling(tool: dict[str, Any], **values: str) -> ToolCall:
+    known = tool["function"]["parameters"]["properties"]
+    arguments = {name: value for name, value in values.items() if name in known and value}
+    return ToolCall("call_0", tool["function"]["name"], json.dumps(arguments, ensure_ascii=False))
+
+
+_ADDRESS = re.compile(r"[^\s@;]+@[^\s@;]+")
+
+
+def _addresses(text: str) -> list[str]:
+    """Whatever looks like an address; the tool decides whether it is one."""
+    return list(dict.fromkeys(found.strip("<>()[]\"'“”`*_,.!?:") for found in _ADDRESS.findall(text)))
+
+
+def _without_addresses(text: str) -> str:
+    return " ".join(_ADDRESS.sub(" ", text).split())
+
+
+def _name(text: str) -> str:
+    found = re.search(r"\b(?:I am|I['’]m|[Mm]y name is|[Tt]his is)\s+((?:[A-Z][\w'’-]+\s?){1,3})", text)
+    return found.group(1).strip() if found else ""
+
+
+_SMALL_TALK = {
+    "greeting": r"(hi|hello|hey|hiya|good (morning|day|afternoon|evening)|greetings|hallo|bonjour|hola)( there| \w+)?",
+    "thanks": (
+        r"((ok(ay)?|great|perfect|cool|wonderful) )?(many )?(thanks|thank you|thx|cheers|ta)"
+        r"( (so|very) much| a lot| again)?"
+    ),
+    "farewell": r"(good ?bye|bye( bye)?|see you( later| soon)?|have a (nice|good) (day|one|evening))",
+    "who": (
+        r"(and )?(who|what) (are|r) (you|u)( exactly| really)?|introduce yourself|(please )?tell me about yourself|"
+        r"(are you|am i (talking|speaking|chatting) (to|with)) (an? |the )?"
+        r"(real( person)?|human( being)?|person|bot|robot|machine|ai|chat ?bot)"
+    ),
+}
+
+
+def _small_talk(text: str) -> str:
+    """Which kind of small talk the whole message is; empty when it says more."""
+    plain = re.sub(r"[^\w\s]", "", text).strip().lower()
+    return next((kind for kind, pattern in _SMALL_TALK.items() if re.fullmatch(pattern, plain)), "")
+
+
+_CONTACT = re.compile(
+    r"\b(get in touch|contact (you|me|details)|reach (you|out)|hire you|e-?mail (you|address)|call me|"
+    r"(talk|speak|meet) (to|with) you|(book|schedule|set up) an? (call|meeting|interview))\b",
+    re.IGNORECASE,
+)
+
+
+def _wants_contact(text: str) -> bool:
+    return bool(_CONTACT.search(text))
+
+
+_ASKING = re.compile(
+    r"^(and |so |but |please )?(who|what|when|where|why|how|which|whose|whom|is|are|was|were|am|do|does|did|have|has|"
+    r"had|can|could|will|would|should|may|tell|describe|explain|list|give|name|show|any)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_question(text: str) -> bool:
+    """A proper question: it asks, and it has words to ask with. Only such a one is worth the owner's time."""
+    words = re.findall(r"[^\W\d_]{2,}", text)
+    return len(words) >= 2 and ("?" in text or bool(_ASKING.match(text.strip())))

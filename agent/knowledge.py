@@ -21,6 +21,8 @@ MAX_FILE_BYTES = 20 * 1024 * 1024
 LEFT_ALONE = "readme"
 """A file of this name speaks to the owner, not about them."""
 
+LOCKED = "locked with a password; save a copy without one"
+
 PICTURES = ("picture.jpg", "picture.jpeg", "picture.png", "picture.webp", "picture.svg")
 """The owner's picture, the first of these that is there. Browsers name the types."""
 
@@ -147,7 +149,7 @@ def _read_text(path: Path) -> tuple[str, None]:
 
 def _read_pdf(path: Path) -> tuple[str, int]:
     import pypdf  # a tenth of a second that owners without a PDF need not wait for
-    from pypdf.errors import PdfReadError
+    from pypdf.errors import DependencyError, PdfReadError
 
     data = _bytes(path)
     if b"%PDF-" not in data[:1024]:
@@ -155,14 +157,17 @@ def _read_pdf(path: Path) -> tuple[str, int]:
     try:
         reader = pypdf.PdfReader(path)
         if reader.is_encrypted and not reader.decrypt(""):
-            raise Unreadable("locked with a password; save a copy without one")
+            raise Unreadable(LOCKED)
         pages = [page.extract_text() for page in reader.pages]
+    except DependencyError as error:
+        # AES needs a cryptography package: an owner saves a copy without a password sooner than installs one.
+        raise Unreadable(LOCKED) from error
     except PdfReadError as error:
         raise Unreadable("damaged; open it and save it again as PDF") from error
-    text = _clean("\n\n".join(pages))
-    if not text:
+    text = "\n\n".join(pages)
+    if not text.strip():
         raise Unreadable("no text on any page (a scan?); save it with text recognition, or write the facts down")
-    return text, len(pages)
+    return _clean(text), len(pages)
 
 
 def _bytes(path: Path) -> bytes:

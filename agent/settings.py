@@ -94,6 +94,12 @@ class Settings(BaseModel):
         return self.openai_api_key is not None or self.openai_base_url is not None
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every value that must not be printed."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
+
+    @property
     def has_fallback(self) -> bool:
         return self.fallback_api_key is not None or self.fallback_base_url is not None
 

@@ -1,0 +1,211 @@
+"""CarbonCopy: puts the parts together and serves the page. settings → store → toolkit → replica → pages → serve."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from agent.knowledge import Knowledge, load_knowledge
+from agent.log import open_log
+from agent.loop import Replica
+from agent.model import ChatModel, Warming, WithFallback, open_provider
+from agent.persona import Profile, leaves_out, persona, profile
+from agent.reception import Reception
+from agent.settings import Settings, SettingsError, load_settings, prepare_environment, read_environment
+from alerts.channel import Channel
+from alerts.outbox import Outbox
+from alerts.telegram import Telegram
+from alerts.webhook import Webhook
+from store.records import StoreError
+from store.store import Store
+from tools.registry import toolkit
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+log = logging.getLogger("carboncopy")
+
+
+def main() -> int:
+    """Serves until it is told to stop. Returns the exit code: 2 when a setting cannot be used."""
+    open_log()
+    try:
+        settings = load_settings(read_environment())
+        open_log(settings.secrets)
+        store = Store.open(database_url(settings))
+    except (SettingsError, StoreError) as error:
+        for line in str(error).splitlines():
+            log.error("%s", line)
+        return 2
+    serve(settings, store)
+    return 0
+
+
+def serve(settings: Settings, store: Store) -> None:
+    """Builds the house and opens the door."""
+    # Gradio takes seconds to import, and reads the environment while it does.
+    prepare_environment()
+    from starlette.routing import Route
+
+    from pages.page import chat_page
+    from pages.serving import serve as serve_page
+
+    knowledge = load_knowledge(settings.knowledge_dir)
+    shown = profile(knowledge, settings.owner_name)
+    outbox = Outbox(store, channels(settings))
+    tools = toolkit(outbox)
+    model = chat_model(settings, knowledge, shown)
+    replica = Replica(
+        model,
+        tools,
+        persona(knowledge, shown.name, tools.tools.values(), settings.context_tokens),
+        max_turns=settings.max_turns,
+        reply_timeout_s=settings.reply_timeout_s,
+    )
+    reception = Reception(
+        replica,
+        store,
+        max_replies=settings.max_concurrent_replies,
+        max_message_chars=settings.max_message_chars,
+        on_trouble=tell_of_trouble(outbox),
+    )
+    for line in opening_lines(settings, knowledge):
+        log.info("%s", line)
+    serve_page(
+        chat_page(reception, shown, max_replies=settings.max_concurrent_replies, on_feedback=store.set_feedback),
+        host=settings.gradio_server_name,
+        port=settings.gradio_server_port,
+        routes=[Route("/healthz", healthz(settings, knowledge, reception, outbox, store))],
+        lifespan=alive(model, outbox, store),
+        frame_ancestors=settings.frame_ancestors,
+    )
+
+
+def database_url(settings: Settings) -> str:
+    """DATABASE_URL, or a file in the data folder."""
+    if settings.database_url:
+        return settings.database_url.get_secret_value()
+    return f"sqlite:///{settings.data_dir.resolve() / 'carboncopy.db'}"
+
+
+def chat_model(settings: Settings, knowledge: Knowledge, shown: Profile) -> Warming:
+    """The provider, with its fallback when there is one; without any, the model that quotes the notes.
+
+    It is built in the background: the SDK and the search take a second that the first page need not wait for.
+    """
+
+    def build() -> ChatModel:
+        if not settings.has_provider:
+            from agent.search import open_search
+
+            from agent.offline import OfflineModel
+
+            return OfflineModel(shown.name, shown.line, open_search(knowledge.passages))
+        first = open_provider(
+            settings.openai_model,
+            settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
+            settings.openai_base_url,
+            max_output_tokens=settings.max_output_tokens,
+            timeout_s=settings.reply_timeout_s,
+        )
+        if not settings.has_fallback or not settings.fallback_model:
+            return first
+        second = open_provider(
+            settings.fallback_model,
+            settings.fallback_api_key.get_secret_value() if settings.fallback_api_key else None,
+            settings.fallback_base_url,
+            max_output_tokens=settings.max_output_tokens,
+            timeout_s=settings.reply_timeout_s,
+        )
+        return WithFallback(first, second)
+
+    return Warming(settings.openai_model if settings.has_provider else "notes", build)
+
+
+def channels(settings: Settings) -> list[Channel]:
+    """Ways to the owner's phone, the first one first."""
+    found: list[Channel] = []
+    if settings.telegram_bot_token and settings.telegram_chat_id:
+        token = settings.telegram_bot_token.get_secret_value()
+        found.append(Telegram(token, settings.telegram_chat_id, settings.telegram_api_url))
+    if settings.alert_webhook_url:
+        found.append(Webhook(settings.alert_webhook_url.get_secret_value()))
+    return found
+
+
+def opening_lines(settings: Settings, knowledge: Knowledge) -> list[str]:
+    """What was found and what is missing, one line each."""
+    lines = [report.line() for report in knowledge.reports]
+    if knowledge.problem:
+        lines.append(f"Knowledge: {knowledge.problem}")
+    if leaves_out(knowledge, settings.context_tokens):
+        lines.append("Knowledge: larger than its share of CONTEXT_TOKENS; the last files are cut")
+    if not settings.has_provider:
+        lines.append("OPENAI_API_KEY is not set: the replica answers by quoting its notes")
+    if not (settings.telegram_bot_token and settings.telegram_chat_id):
+        lines.append("TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are not both set: alerts stay in the store")
+    return lines
+
+
+def tell_of_trouble(outbox: Outbox) -> Callable[[str], Awaitable[None]]:
+    """Alerts the owner when replies fail: the outbox lets one through an hour."""
+
+    async def tell(reference: str) -> None:
+        await outbox.trouble("reply", f"Your replica could not answer a visitor. Look for {reference} in the log.")
+
+    return tell
+
+
+def alive(model: Warming, outbox: Outbox, store: Store) -> Callable[[object], object]:
+    """What runs beside the page, from its start to its end."""
+
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncGenerator[None]:
+        model.start()
+        delivering = asyncio.create_task(outbox.run())
+        yield
+        delivering.cancel()
+        await asyncio.gather(delivering, return_exceptions=True)
+        await model.close()
+        await store.close()
+
+    return lifespan
+
+
+def healthz(
+    settings: Settings, knowledge: Knowledge, reception: Reception, outbox: Outbox, store: Store
+) -> Callable[[Request], Awaitable[Response]]:
+    """How the parts are: `ok` each, or what is wrong in plain words. Always 200: the page itself is up."""
+
+    async def answer(_: Request) -> Response:
+        from starlette.responses import JSONResponse
+
+        skipped = [report.line() for report in knowledge.reports if report.status == "skipped"]
+        no_model = "" if settings.has_provider else "no model is configured, so notes are quoted; set OPENAI_API_KEY"
+        return JSONResponse(
+            {
+                "model": reception.trouble or no_model or "ok",
+                "knowledge": knowledge.problem or "; ".join(skipped) or "ok",
+                "alerts": outbox.status(),
+                "store": await store_status(store),
+            }
+        )
+
+    return answer
+
+
+async def store_status(store: Store) -> str:
+    try:
+        await store.ping()
+    except StoreError as error:
+        return str(error)
+    return "ok"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -75,6 +75,11 @@ class OpenAIModel:
             create: Any = self._client.chat.completions.create
             chunks = await create(**request)
             async with chunks:
+                if "json" in chunks.response.headers.get("content-type", ""):
+                    # Some providers answer with one body although a stream was asked for, errors above all.
+                    body = json.loads(await chunks.response.aread())
+                    if text := reading.take(openai.types.chat.ChatCompletion.construct(**body)):
+                        yield text
                 async for chunk in chunks:
                     if text := reading.take(chunk):
                         yield text
@@ -191,14 +196,15 @@ class Reading:
             return ""
         choice = choices[0]
         self.finish = getattr(choice, "finish_reason", None) or self.finish
-        delta = getattr(choice, "delta", None) or getattr(choice, "message", None)
+        whole = getattr(choice, "message", None)
+        delta = whole or getattr(choice, "delta", None)
         if delta is None:
             return ""
         thought = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
         if isinstance(thought, str):
             self._reasoning.append(thought)
         for piece in getattr(delta, "tool_calls", None) or ():
-            self._take_call(piece)
+            self._take_call(piece, new=whole is not None)
         text = getattr(delta, "content", None)
         if not isinstance(text, str) or not text:
             return ""
@@ -212,9 +218,9 @@ class Reading:
         finish: Finish = "cut" if cut and not calls else _finish(self.finish)
         return Reply(self.text, calls, finish, self._usage, "".join(self._reasoning))
 
-    def _take_call(self, piece: Any) -> None:
+    def _take_call(self, piece: Any, *, new: bool) -> None:
         index, call_id = getattr(piece, "index", None), getattr(piece, "id", None) or ""
-        call = self._find_call(index, call_id)
+        call = None if new else self._find_call(index, call_id)
         if call is None:
             call = _CallInPieces(index)
             self._calls.append(call)

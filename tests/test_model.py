@@ -1,0 +1,186 @@
+"""One completion: what providers really send, read over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import openai
+import pytest
+
+from agent.conversation import Reply, ToolCall, Usage
+from agent.model import ChatModel, ModelError, OpenAIModel, Warming, WithFallback
+from tests.fakes.provider import Answer, Provider, calls, delta, says
+
+MESSAGES = [{"role": "system", "content": "You are Ada."}, {"role": "user", "content": "Hi"}]
+
+
+@pytest.fixture
+async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
+    client = openai.AsyncOpenAI(api_key="sk-secret", base_url=provider.base_url, max_retries=0)
+    model = OpenAIModel(client, "scripted", 100)
+    yield model
+    await model.close()
+
+
+async def read(model: ChatModel) -> tuple[list[str], Reply]:
+    pieces = [piece async for piece in model.stream(MESSAGES, ())]
+    reply = pieces.pop()
+    assert isinstance(reply, Reply)
+    return [piece for piece in pieces if isinstance(piece, str)], reply
+
+
+def call_delta(index: int | None = None, call_id: str | None = None, name: str | None = None, **more: Any) -> Any:
+    arguments = more.pop("arguments", None)
+    piece: dict[str, Any] = {"type": "function", "function": {"name": name, "arguments": arguments}, **more}
+    if index is not None:
+        piece["index"] = index
+    if call_id is not None:
+        piece["id"] = call_id
+    return delta(tool_calls=[piece])
+
+
+async def test_the_request_holds_only_what_every_provider_takes(model: OpenAIModel, provider: Provider) -> None:
+    await read(model)
+    assert provider.requests == [
+        {
+            "model": "scripted",
+            "messages": MESSAGES,
+            "max_tokens": 100,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+    ]
+
+
+async def test_usage_comes_from_a_chunk_without_choices(model: OpenAIModel, provider: Provider) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 7}}
+    provider.script = [Answer([delta(content="Hello."), delta(finish="stop"), {"choices": [], "usage": usage}])]
+    assert (await read(model))[1].usage == Usage(prompt=10, cached=7, completion=2)
+
+
+async def test_calls_without_index_one_after_the_other(model: OpenAIModel, provider: Provider) -> None:
+    provider.script = [
+        Answer(
+            [
+                call_delta(call_id="a", name="one", arguments='{"x":'),
+                call_delta(arguments="1}"),
+                call_delta(call_id="b", name="two", arguments="{}"),
+                delta(finish="tool_calls"),
+            ]
+        )
+    ]
+    assert (await read(model))[1].calls == (ToolCall("a", "one", '{"x":1}'), ToolCall("b", "two", "{}"))
+
+
+async def test_calls_that_share_an_index_are_told_apart_by_their_ids(model: OpenAIModel, provider: Provider) -> None:
+    chunks = [call_delta(0, "a", "one", arguments="{}"), call_delta(0, "b", "two", arguments="{}")]
+    provider.script = [Answer([*chunks, delta(finish="tool_calls")])]
+    assert [(call.id, call.name) for call in (await read(model))[1].calls] == [("a", "one"), ("b", "two")]
+
+
+@pytest.mark.parametrize("ids", [("", ""), (None, None), ("c", "c")])
+async def test_missing_and_repeated_ids_are_made_unique(
+    model: OpenAIModel, provider: Provider, ids: tuple[str | None, ...]
+) -> None:
+    chunks = [call_delta(number, call_id, "one", arguments="{}") for number, call_id in enumerate(ids)]
+    provider.script = [Answer([*chunks, delta(finish="tool_calls")])]
+    found = [call.id for call in (await read(model))[1].calls]
+    assert len(set(found)) == 2
+    assert "" not in found
+
+
+async def test_arguments_that_arrive_as_an_object_become_json(model: OpenAIModel, provider: Provider) -> None:
+    provider.script = [Answer([call_delta(0, "a", "one", arguments={"x": 1}), delta(finish="stop")])]
+    assert (await read(model))[1].calls[0].arguments == '{"x": 1}'
+
+
+async def test_what_a_provider_adds_to_a_call_is_kept(model: OpenAIModel, provider: Provider) -> None:
+    extra = {"google": {"thought_signature": "c2ln"}}
+    provider.script = [Answer([call_delta(0, "a", "one", arguments="{}", extra_content=extra), delta(finish="stop")])]
+    assert (await read(model))[1].calls[0].extra == (("extra_content", extra),)
+
+
+async def test_thoughts_are_kept_apart_from_the_text(model: OpenAIModel, provider: Provider) -> None:
+    provider.script = [
+        Answer([delta(reasoning_content="The visitor greets."), delta(content="Hello."), delta(finish="stop")])
+    ]
+    texts, reply = await read(model)
+    assert (texts, reply.text, reply.reasoning) == (["Hello."], "Hello.", "The visitor greets.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer(status=401, body={"error": {"message": "Incorrect API key provided: sk-secret"}}), "OPENAI_API_KEY"),
+        (Answer(status=404, body={"error": {"message": "no"}}), "OPENAI_MODEL"),
+        (Answer(status=429, body={"error": {"message": "slow down"}}), "limit"),
+        (Answer(status=500, body={"error": {"message": "oops"}}), "try again later"),
+        (Answer(body={"id": None, "choices": None, "error": {"code": 429, "message": "sk-secret"}}), "429"),
+        (Answer(raw="data: {broken\n\n"), "could not be read"),
+        (Answer(done=False), "without a word"),
+    ],
+    ids=["wrong key", "wrong model", "limit", "fault", "error with status 200", "broken chunk", "nothing"],
+)
+async def test_a_fault_before_any_text_is_a_model_error_in_plain_words(
+    model: OpenAIModel, provider: Provider, answer: Answer, reason: str
+) -> None:
+    provider.script = [answer]
+    with pytest.raises(ModelError, match=reason) as raised:
+        await read(model)
+    assert "sk-secret" not in str(raised.value)
+
+
+async def test_a_provider_that_cannot_be_reached_is_named() -> None:
+    client = openai.AsyncOpenAI(api_key="x", base_url="http://127.0.0.1:9/v1", max_retries=0)
+    model = OpenAIModel(client, "scripted", 100)
+    with pytest.raises(ModelError, match="check OPENAI_BASE_URL"):
+        await read(model)
+    await model.close()
+
+
+async def test_the_fallback_answers_while_nothing_was_shown(model: OpenAIModel, provider: Provider) -> None:
+    provider.script = [Answer(status=500, body={"error": {}}), says("Hello from the second.")]
+    assert (await read(WithFallback(model, model)))[1].text == "Hello from the second."
+
+
+async def test_the_fallback_stays_out_once_something_was_shown(model: OpenAIModel, provider: Provider) -> None:
+    provider.script = [says("I have", finish=None), says("Hello from the second.")]
+    reply = (await read(WithFallback(model, model)))[1]
+    assert (reply.text, reply.finish) == ("I have", "cut")
+    assert len(provider.requests) == 1
+
+
+async def test_a_model_that_warms_up_is_built_once_and_awaited(model: OpenAIModel, provider: Provider) -> None:
+    built: list[ChatModel] = []
+
+    def build() -> ChatModel:
+        built.append(model)
+        return model
+
+    warming = Warming("scripted", build)
+    texts = await asyncio.gather(read(warming), read(warming))
+    assert [reply.text for _, reply in texts] == ["Hello.", "Hello."]
+    assert len(built) == 1
+
+
+async def test_calls_keep_their_order(model: OpenAIModel, provider: Provider) -> None:
+    provider.script = [calls(("one", "{}"), ("two", "{}"), ("three", "{}"))]
+    assert [call.name for call in (await read(model))[1].calls] == ["one", "two", "three"]
+
+
+async def test_a_reply_in_one_body_is_read_like_a_stream(model: OpenAIModel, provider: Provider) -> None:
+    function = {"name": "one", "arguments": "{}"}
+    message = {
+        "role": "assistant",
+        "content": "Hello.",
+        "tool_calls": [{"id": "", "type": "function", "function": function}] * 2,
+    }
+    usage = {"prompt_tokens": 10, "completion_tokens": 2}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    provider.script = [Answer(body={"id": "x", "choices": [choice], "usage": usage})]
+    texts, reply = await read(model)
+    assert texts == ["Hello."]
+    assert [call.name for call in reply.calls] == ["one", "one"]
+    assert reply.usage == Usage(prompt=10, completion=2)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.conversation import Conversation
-
 
 class StoreError(Exception):
     """The store cannot be used. The message is for the owner and holds neither a password nor a visitor's words."""
@@ -49,14 +47,3 @@ class Alert:
     created: datetime
     attempts: int
     """Tries so far, the one that it was just claimed for among them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """A conversation with what the page needs to act on its turns."""
-
-    conversation: Conversation
-    numbers: tuple[int, ...]
-    """Number of each turn."""
-    feedback: tuple[bool | None, ...]
-    """What the visitor thought of each turn: True is a thumb up."""

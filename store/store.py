@@ -10,11 +10,11 @@ from typing import Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from agent.conversation import Conversation, Turn
+from agent.conversation import Conversation, Transcript, Turn
 from store import alert_queue, inbox, turns
 from store.database import WRITES, open_engine
 from store.inbox import AlertText
-from store.records import Alert, Contact, Question, StoreError, Transcript
+from store.records import Alert, Contact, Question, StoreError
 from store.tables import schema_version
 
 P = ParamSpec("P")

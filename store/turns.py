@@ -8,8 +8,7 @@ from datetime import datetime
 from pydantic import ConfigDict, TypeAdapter
 from sqlalchemy import Connection, func, insert, select, update
 
-from agent.conversation import Conversation, Reply, Step, Turn
-from store.records import Transcript
+from agent.conversation import Conversation, Reply, Step, Transcript, Turn
 from store.tables import turns
 
 _STEPS = TypeAdapter(tuple[Step, ...], config=ConfigDict(defer_build=True))

@@ -1,0 +1,83 @@
+"""What the owner reads: the first lines tell enough on a lock screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from store.records import Contact, Question
+
+TELEGRAM_LIMIT = 4096
+"""UTF-16 units that Telegram takes in one message."""
+
+EXCERPT_LINES = 3
+
+_CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")
+_DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+"""Marks that turn the writing round: with them a name could show another address than the one it hides."""
+
+_PLAIN = _CONTROLS | _DIRECTIONS
+
+
+def contact_text(contact: Contact, excerpt: Sequence[str], reference: str) -> str:
+    who = contact.name or contact.email
+    address = [
+        contact.email if contact.name else "",
+        contact.ascii_email if contact.ascii_email.casefold() != contact.email.casefold() else "",
+        "disposable address" if contact.disposable else "",
+    ]
+    wants = f"Wants: {contact.notes}" if contact.notes.strip() else ""
+    return _lines([f"New contact: {who}", " · ".join(filter(None, address)), wants, *_quoted(excerpt), reference])
+
+
+def question_text(question: Question, excerpt: Sequence[str], reference: str) -> str:
+    return _lines([f"I could not answer: {question.question}", *_quoted(excerpt), reference])
+
+
+def one_line(text: str) -> str:
+    """Text of a stranger as one line without control characters."""
+    return " ".join(text.translate(_PLAIN).split())
+
+
+def split_for_telegram(text: str, limit: int = TELEGRAM_LIMIT) -> list[str]:
+    """Pieces that Telegram takes; joined, they are the text.
+
+    They end with a line where they can, else between words, else anywhere.
+
+    Args:
+        text: of any length.
+        limit: UTF-16 units in a piece, at least 2.
+    """
+    pieces: list[str] = []
+    while text:
+        head = text[: _fitting(text, limit)]
+        if len(head) < len(text):
+            head = head[: _cut(head, "\n") or _cut(head, " ") or len(head)]
+        pieces.append(head)
+        text = text[len(head) :]
+    return pieces
+
+
+def _fitting(text: str, limit: int) -> int:
+    """How many characters fit into `limit` UTF-16 units."""
+    if limit < 2:
+        raise ValueError(f"a character may need 2 units, not {limit!r}")
+    units = 0
+    for index, character in enumerate(text):
+        units += 2 if character > "\uffff" else 1
+        if units > limit:
+            return index
+    return len(text)
+
+
+def _cut(head: str, mark: str) -> int:
+    """Where `head` ends after its last `mark`; 0 where that would leave a piece without a letter, which is refused."""
+    end = head.rfind(mark) + 1
+    return end if head[:end].strip() else 0
+
+
+def _quoted(excerpt: Sequence[str]) -> list[str]:
+    return [f"> {line}" for line in map(one_line, excerpt[-EXCERPT_LINES:]) if line]
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(filter(None, map(one_line, lines)))

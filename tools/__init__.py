@@ -1,0 +1,1 @@
+"""What the replica can do: one file a tool, and the registry that lists them."""

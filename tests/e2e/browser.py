@@ -100,6 +100,7 @@ class Visitor:
     async def arrive(self) -> None:
         """Opens the page and waits until one can write."""
         await self.page.goto("/")
+        await expect(self.page.get_by_role("heading", level=1)).to_be_visible()  # drawn by the page's own script
         await expect(self.box).to_be_editable()
 
     async def say(self, text: str) -> None:

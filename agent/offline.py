@@ -28,6 +28,9 @@ BAD_ADDRESS = "That e-mail address does not look right. Could you check it and w
 
 MAX_NOTES_CHARS = 1000
 
+_AROUND = "<>()[]\"'“”`*_,.!?:"
+"""What stands around an address in a sentence."""
+
 
 class Answers(Protocol):
     """What the keyless model needs of a search."""
@@ -165,16 +168,23 @@ def _calling(tool: dict[str, Any], **values: str) -> ToolCall:
     return ToolCall("call_0", tool["function"]["name"], json.dumps(arguments, ensure_ascii=False))
 
 
-_ADDRESS = re.compile(r"[^\s@;]+@[^\s@;]+")
-
-
 def _addresses(text: str) -> list[str]:
     """Whatever looks like an address; the tool decides whether it is one."""
-    return list(dict.fromkeys(found.strip("<>()[]\"'“”`*_,.!?:") for found in _ADDRESS.findall(text)))
+    found = (word.strip(_AROUND) for word in _words(text) if _is_address(word))
+    return list(dict.fromkeys(found))
 
 
 def _without_addresses(text: str) -> str:
-    return " ".join(_ADDRESS.sub(" ", text).split())
+    return " ".join(word for word in _words(text) if not _is_address(word))
+
+
+def _words(text: str) -> list[str]:
+    return re.split(r"[\s;]+", text)
+
+
+def _is_address(word: str) -> bool:
+    before, at, behind = word.strip(_AROUND).partition("@")
+    return bool(before and at and behind)
 
 
 def _name(text: str) -> str:

@@ -125,7 +125,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
             break
         try:
             value = json.loads(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ToolError("the arguments are not JSON") from error
     if value is None:
         return {}

@@ -87,6 +87,10 @@ def gather_user_details(outbox: Outbox) -> Tool[GatherUserDetails]:
         run=run,
         working="Noting your details…",
         done="Passed your details on",
+        habit=(
+            "`gather_user_details`: call it as soon as a visitor has written their own e-mail address, even in the "
+            "middle of another question. Never call it with an address that the visitor did not write."
+        ),
     )
 
 

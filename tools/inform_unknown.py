@@ -44,4 +44,8 @@ def inform_unknown(outbox: Outbox) -> Tool[InformUnknown]:
         run=run,
         working="Passing your question on…",
         done="Passed your question on",
+        habit=(
+            "`inform_unknown`: call it with every proper question about you that your knowledge does not answer, "
+            "before you say that you do not know. Never answer such a question by guessing."
+        ),
     )

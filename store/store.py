@@ -20,7 +20,7 @@ from store.tables import schema_version
 P = ParamSpec("P")
 T = TypeVar("T")
 
-RACES = 3
+RACES = 10
 """Times that a write is begun again after another one took its number or reference."""
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -115,7 +116,7 @@ async def test_a_message_arrives_as_it_is_without_parse_mode_and_preview(api: Fa
 
 
 def test_a_text_that_is_too_long_arrives_whole(api: FakeTelegram, telegram: Telegram) -> None:
-    text = "New contact: Jane\n" + "\U0001f600" * 5000 + "\n" * 5000 + "the end"
+    text = "New contact: Jane\n" + "\U0001f600" * 5000 + "\n" * 9000 + "the end"
     telegram.push(text)
     assert "".join(message.text for message in api.messages).replace("\n", "") == text.replace("\n", "")
     assert api.messages[0].text.startswith("New contact: Jane\n")
@@ -213,9 +214,9 @@ def test_every_refusal_says_what_to_do_and_leaks_no_token(
 def assert_hidden(secret: str, error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
     """Neither the error, nor anything that hangs on it, nor the log holds the secret."""
     assert secret not in "".join(traceback.format_exception(error)) + repr(error) + caplog.text
-    while error.__context__ is not None:
-        error = error.__context__
-        assert secret not in repr(error)
+    for inner in (error.__context__, error.__cause__):
+        if inner is not None:
+            assert_hidden(secret, inner, caplog)
 
 
 def test_an_owner_who_blocked_the_bot_or_never_started_it_is_told(api: FakeTelegram, telegram: Telegram) -> None:
@@ -241,6 +242,7 @@ def test_a_wrong_token_is_said_and_not_shown(
         error = failure(telegram.push)
     assert words in error.reason
     assert_hidden(token, error, caplog)
+    assert_hidden(quote(token, safe=":"), error, caplog)
 
 
 def test_a_redirect_is_not_followed(api: FakeTelegram, telegram: Telegram, hook: FakeWebhook) -> None:

@@ -9,6 +9,9 @@ from collections.abc import Generator
 
 import pytest
 
+# Before anything imports them: Gradio and its client would send home that they are used.
+os.environ.update({"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"})
+
 _attempts: list[str] = []
 
 

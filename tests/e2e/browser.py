@@ -87,7 +87,8 @@ class Visitor:
         self.questions = page.get_by_test_id("user")
         self.replies = page.get_by_test_id("bot")
         self.turns = page.locator("article")
-        self.notice = page.get_by_role("status").filter(visible=True)
+        self.notice = page.locator("p[role=status]")
+        """The page's own; Gradio has one that says `Loading`."""
 
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name)

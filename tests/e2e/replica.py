@@ -16,6 +16,9 @@ from tests.e2e.programs import Program, clean_environment, copy_of_the_product, 
 ROOMY = {"MESSAGES_PER_MINUTE": "100000"}
 """All tests come from one address, so that a limit a minute would hit them together."""
 
+WATCH = Path(__file__).parent / "watch"
+CONNECTIONS = "connections.txt"
+
 
 @dataclass
 class Site:
@@ -71,8 +74,10 @@ class Site:
             await store.close()
 
     def check_the_log(self) -> None:
+        """Neither a traceback nor a secret stands there, and the process wanted to talk to no stranger."""
         assert self.excused or "Traceback" not in self.log, self.log[-6000:]
         assert [secret for secret in self.secrets if secret in self.log] == []
+        assert not (self.folder / CONNECTIONS).exists(), (self.folder / CONNECTIONS).read_text()
 
 
 @asynccontextmanager
@@ -95,7 +100,15 @@ async def site(folder: Path, **settings: str) -> AsyncGenerator[Site]:
 def start(folder: Path, settings: dict[str, str]) -> tuple[str, Program]:
     """`python app.py` with these settings and no others. Gives the address and the process."""
     port = free_port()
-    environment = clean_environment(folder) | {"GRADIO_SERVER_PORT": str(port)} | settings
+    environment = (
+        clean_environment(folder)
+        | settings
+        | {
+            "GRADIO_SERVER_PORT": str(port),
+            "PYTHONPATH": str(WATCH),
+            "CONNECTIONS": str(folder / CONNECTIONS),
+        }
+    )
     if Path("/data").exists():
         environment.setdefault("DATA_DIR", str(folder / "data"))
     program = Program(python("app.py"), folder, environment, folder / "app.log")

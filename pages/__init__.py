@@ -1,0 +1,1 @@
+"""The face: the chat page."""

@@ -1,0 +1,133 @@
+"""What the page shows of a turn: a fold over its events, and the values that travel to the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, assert_never
+
+from agent.conversation import Draft, ToolCall, Transcript, Turn
+from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from agent.reception import Opened
+from agent.toolkit import Tool
+from pages.markup import Growing, blocks_of
+
+Tools = Mapping[str, Tool[Any]]
+
+State = Literal["waiting", "streaming", "done", "broken", "failed"]
+"""`broken`: the answer stops in the middle; `failed`: there is none, and the text says so."""
+
+HISTORY_TURNS = 200
+"""So many turns come back after a reload."""
+
+DONE = "ok"
+"""What a tool answers when it did its work; anything else asks the visitor for something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A quiet line on what a tool does."""
+
+    call_id: str
+    state: Literal["working", "done"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """A turn that is being answered, as far as it has come."""
+
+    tools: Tools
+    number: int = 0
+    progress: Progress = field(default_factory=lambda: Progress(Draft("")))
+    lines: tuple[Line, ...] = ()
+    turn: Turn | None = None
+    stop: StopReason | None = None
+
+    def after(self, event: Opened | Event) -> Showing:
+        if isinstance(event, Opened):
+            return replace(self, number=event.number)
+        showing = replace(self, progress=self.progress.after(event))
+        match event:
+            case ToolStarted(call):
+                return replace(showing, lines=_begun(self.lines, call, self.tools))
+            case ToolFinished(call, result):
+                done = result is not None and result.content == DONE
+                return replace(showing, lines=_ended(self.lines, call, self.tools, done=done))
+            case TurnFinished(turn, stop):
+                return replace(showing, turn=turn, stop=stop, lines=_settled(self.lines))
+            case TextDelta() | Replied():
+                return showing
+            case _:
+                assert_never(event)
+
+    @property
+    def text(self) -> str:
+        return self.turn.text if self.turn else self.progress.text
+
+    @property
+    def state(self) -> State:
+        if self.turn is None:
+            return "streaming" if self.progress.text else "waiting"
+        return "failed" if self.stop == "failed" else _state_of(self.turn)
+
+    def for_the_browser(self, rendering: Growing) -> dict[str, Any]:
+        """The turn so far. A finished one is rendered as a whole: that is what stays."""
+        blocks = [block.html for block in blocks_of(self.text)] if self.turn else list(rendering.blocks)
+        return {
+            "number": self.number,
+            "state": self.state,
+            "blocks": blocks,
+            "tools": [{"state": line.state, "text": line.text} for line in self.lines],
+        }
+
+
+def _begun(lines: tuple[Line, ...], call: ToolCall, tools: Tools) -> tuple[Line, ...]:
+    tool = tools.get(call.name)
+    return (*lines, Line(call.id, "working", tool.working)) if tool else lines
+
+
+def _ended(lines: tuple[Line, ...], call: ToolCall, tools: Tools, *, done: bool) -> tuple[Line, ...]:
+    """A call that asked the visitor for something, or failed, leaves no line: the reply speaks of it."""
+    others = tuple(line for line in lines if line.call_id != call.id or line.state == "done")
+    tool = tools.get(call.name)
+    return _once((*others, Line(call.id, "done", tool.done))) if tool and done else others
+
+
+def _settled(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    return tuple(line for line in lines if line.state == "done")
+
+
+def _once(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """The same thing done twice is said once."""
+    return tuple({(line.state, line.text): line for line in lines}.values())
+
+
+def _state_of(turn: Turn) -> State:
+    return "broken" if turn.incomplete else "done"
+
+
+def history(transcript: Transcript, tools: Tools) -> list[dict[str, Any]]:
+    """The last turns of a conversation as the browser shows them."""
+    turns = zip(transcript.conversation.turns, transcript.numbers, transcript.feedback, strict=True)
+    return [
+        {
+            "number": number,
+            "question": turn.message,
+            "state": _state_of(turn),
+            "blocks": [block.html for block in blocks_of(turn.text)],
+            "tools": [{"state": "done", "text": text} for text in _done_in(turn, tools)],
+            "liked": liked,
+        }
+        for turn, number, liked in list(turns)[-HISTORY_TURNS:]
+    ]
+
+
+def _done_in(turn: Turn, tools: Tools) -> list[str]:
+    texts = [
+        tools[call.name].done
+        for step in turn.steps
+        for call, result in zip(step.reply.calls, step.results, strict=True)
+        if call.name in tools and result.content == DONE
+    ]
+    return list(dict.fromkeys(texts))

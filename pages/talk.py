@@ -1,0 +1,173 @@
+"""What the page's events do: each takes whatever a stranger may post, and none raises."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import gradio as gr
+
+from agent.conversation import Transcript
+from agent.events import Event
+from agent.reception import BLANK, TROUBLE, Opened, Reception, Refused
+from pages.batches import in_batches
+from pages.markup import Growing
+from pages.view import Showing, history
+
+log = logging.getLogger(__name__)
+
+BATCH_S = 0.05
+"""Pause between two pieces of a reply, in seconds: Gradio's work is by the piece, not by the length."""
+
+LINE_SEPARATOR = "\u2028"
+"""Stands for a line break in what the browser sends: it travels through a one-line field, which drops real ones."""
+
+_PAGE_ID = re.compile(r"[A-Za-z0-9_-]{32}")
+_THUMB = re.compile(r"([0-9]{1,9}) (up|down|none)")
+_LIKED = {"up": True, "down": False, "none": None}
+
+NOT_TEXT = "Please send the message as text."
+
+
+class OnFeedback(Protocol):
+    """Keeps a visitor's thumb on a reply; None takes it back."""
+
+    async def __call__(self, conversation_id: str, number: int, liked: bool | None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """The page's events, and the API's.
+
+    What goes to the page is JSON in one string, a whole picture each time: `{"history": [...]}`, or
+    `{"turn": {...}}` with the turn that is being answered, or `{"refused": "a sentence"}`. Earlier
+    messages never travel with a reply.
+    """
+
+    reception: Reception
+    on_feedback: OnFeedback
+
+    async def ask(self, message: Any, conversation: Any) -> AsyncGenerator[str]:
+        """Answers a message from the page. An unknown conversation begins empty."""
+        conversation_id = known(conversation) or secrets.token_urlsafe(24)
+        events = self.reception.answer(conversation_id, clean(message))
+        async with aclosing(self._told(events, conversation_id)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def again(self, conversation: Any) -> AsyncGenerator[str]:
+        """Answers the last message once more."""
+        conversation_id = known(conversation)
+        if not conversation_id:
+            yield _piece("", refused=BLANK)
+            return
+        async with aclosing(self._told(self.reception.retry(conversation_id), conversation_id)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def load(self, conversation: Any) -> str:
+        """The conversation so far, for a page that was opened anew."""
+        conversation_id = known(conversation)
+        try:
+            transcript = await self.reception.store.transcript(conversation_id) if conversation_id else Transcript()
+            turns = await asyncio.to_thread(history, transcript, self.reception.replica.toolkit.tools)
+        except Exception as error:
+            return _piece(conversation_id, refused=_trouble(error))
+        return _piece(conversation_id, history=turns)
+
+    async def rate(self, thumb: Any, conversation: Any) -> None:
+        """Keeps a thumb, written as `7 up`, `7 down` or `7 none`."""
+        conversation_id = known(conversation)
+        match = _THUMB.fullmatch(thumb) if isinstance(thumb, str) else None
+        if not conversation_id or not match:
+            return
+        try:
+            await self.on_feedback(conversation_id, int(match[1]), _LIKED[match[2]])
+        except Exception as error:
+            _trouble(error)
+
+    async def chat(self, message: str, request: gr.Request) -> AsyncGenerator[str]:
+        """Chat with the replica. Streams the reply so far, and ends with the whole reply.
+
+        One session is one conversation; a call without a session begins a new one.
+        """
+        if not isinstance(message, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            yield NOT_TEXT
+            return
+        events = self.reception.answer(conversation_of_session(request.session_hash), clean(message))
+        showing, shown = Showing(self.reception.replica.toolkit.tools), ""
+        try:
+            async with aclosing(in_batches(events, BATCH_S)) as batches:
+                async for batch in batches:
+                    showing = _after(showing, batch)
+                    if showing.text != shown:
+                        shown = showing.text
+                        yield shown
+        except Refused as refusal:
+            yield str(refusal)
+        except Exception as error:
+            yield _trouble(error)
+
+    async def _told(self, events: AsyncGenerator[Opened | Event], conversation_id: str) -> AsyncGenerator[str]:
+        showing, rendering = Showing(self.reception.replica.toolkit.tools), Growing()
+        try:
+            async with aclosing(events):
+                # Told by itself, so that the first words need not wait for the end of a pause.
+                showing = showing.after(await anext(events))
+                yield _piece(conversation_id, turn=showing.for_the_browser(rendering))
+                async with aclosing(in_batches(events, BATCH_S)) as batches:
+                    async for batch in batches:
+                        showing = _after(showing, batch)
+                        rendering = rendering.after(showing.text)
+                        yield _piece(conversation_id, turn=showing.for_the_browser(rendering))
+        except Refused as refusal:
+            yield _piece(conversation_id, refused=str(refusal))
+        except Exception as error:
+            yield _piece(conversation_id, refused=_trouble(error))
+
+
+def _after(showing: Showing, events: list[Opened | Event]) -> Showing:
+    for event in events:
+        showing = showing.after(event)
+    return showing
+
+
+def clean(message: Any) -> str:
+    """The message as text that can be stored and sent on, whatever was posted."""
+    if not isinstance(message, str):
+        return ""
+    message = message.replace(LINE_SEPARATOR, "\n").replace("\0", "")
+    return message.encode("utf-8", errors="replace").decode("utf-8")
+
+
+def known(conversation: Any) -> str:
+    """The id, if it has the form of those that this page gives out; else nothing."""
+    return conversation if isinstance(conversation, str) and _PAGE_ID.fullmatch(conversation) else ""
+
+
+def conversation_of_session(session_hash: str | None) -> str:
+    """The conversation of an API session. The dot keeps it apart from every id of the page."""
+    session = session_hash or secrets.token_urlsafe(24)
+    return f"api.{hashlib.sha256(session.encode('utf-8', errors='replace')).hexdigest()[:40]}"
+
+
+def _piece(conversation_id: str, **content: Any) -> str:
+    """Content for the page. The stamp makes two pieces with the same content differ: a browser is told of
+    changes only. Underscores are written as escapes since Gradio translates texts that carry its `__i18n__` mark."""
+    text = json.dumps({"stamp": secrets.token_hex(4), "conversation": conversation_id, **content}, ensure_ascii=False)
+    return text.replace("__", "\\u005f\\u005f")
+
+
+def _trouble(error: Exception) -> str:
+    """A sentence for the visitor, and the traceback for the log under the same reference."""
+    reference = secrets.token_hex(4)
+    log.error("[%s] An event of the page failed (%s)", reference, type(error).__name__, exc_info=error)
+    return TROUBLE.format(reference)

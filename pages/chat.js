@@ -1,0 +1,281 @@
+// The chat page: sends what the visitor writes, and draws what the server says (see talk.py), which is
+// the label of Gradio's button #told.
+
+import { layOut } from "./layout.js";
+import { isBusy, turnOf } from "./turn.js";
+import { find, hasConversation, isDrawn, keepDraft, press, recall, remember, takeDraft, write } from "./wire.js";
+
+const SHOW_LINE_AFTER_MS = 600; // a place in line that is over sooner is not worth a word
+const SERVER_SILENT_MS = 5000;
+const SETTLE_MS = 250; // time for a stopped reply to be written down before the next message
+const NEAR_END_PX = 90;
+
+const LOST = "That did not go through. Your message is back in the box; please try again.";
+const NO_CONNECTION = "The connection is lost. Please try again in a moment.";
+const PLACES = ["next", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+
+let page, talk, log, notice, box;
+let running = null; // {turn, text, begun, sent, place}: the turn that is being answered, and what was asked
+let loading = null; // {turn, text, quiet, timer}: the history was asked for, and of what message it is to tell
+let settled = Promise.resolve();
+let following = true; // the reader is at the end, so new words scroll into view
+let lineTimer = 0;
+
+// --- What a visitor does ---
+
+const on = {
+  ask: (question) => send(question),
+  anew: () => newChat(),
+  retry: (turn) => tryAgain(turn),
+  rate: (turn, thumb) => {
+    write("thumb", `${turn.number} ${thumb}`);
+    press("rate");
+  },
+};
+
+function sendBox() {
+  const text = box.value;
+  box.focus();
+  if (running || !text.trim()) return;
+  setBox("");
+  send(text);
+}
+
+function send(text) {
+  if (running) return;
+  const turn = turnOf(text, on);
+  page.dataset.empty = "no";
+  log.append(turn.root);
+  write("said", text);
+  run(turn, text, "ask");
+}
+
+function tryAgain(turn) {
+  if (running) return;
+  turn.show({ number: turn.number, blocks: [], tools: [], state: "waiting", liked: null });
+  run(turn, "", "again");
+}
+
+async function run(turn, text, button) {
+  const mine = { turn, text, begun: false, sent: false, place: "" };
+  running = mine;
+  page.dataset.busy = "yes";
+  log.setAttribute("aria-busy", "true");
+  say("");
+  scrollToEnd();
+  await settled;
+  if (running !== mine) return;
+  press(button);
+  await pause(SERVER_SILENT_MS);
+  if (running === mine && !mine.sent) fail(mine); // Gradio sends nothing while it looks for its server
+}
+
+function end() {
+  running = null;
+  leaveLine();
+  page.dataset.busy = "no";
+  log.setAttribute("aria-busy", "false"); // now a screen reader reads the whole answer
+  focusBox();
+}
+
+function stopped() {
+  if (!running) return;
+  const { turn, text, begun } = running;
+  settled = pause(SETTLE_MS);
+  end();
+  turn.become("stopped");
+  if (!begun) settled.then(() => running || synchronise({ turn, text, quiet: true }));
+}
+
+function newChat() {
+  if (running) find("#stop").click();
+  remember("");
+  forgetLoading();
+  log.replaceChildren();
+  page.dataset.empty = "yes";
+  say("");
+  box.focus();
+}
+
+// --- What the server says ---
+
+function receive() {
+  const text = find("#told").textContent.trim();
+  if (!text) return;
+  const piece = JSON.parse(text);
+  if (piece.history) showHistory(piece);
+  else if (piece.refused) refuse(piece.refused);
+  else if (running) {
+    remember(piece.conversation);
+    running.begun = true;
+    leaveLine();
+    running.turn.show(piece.turn);
+    if (following) scrollToEnd();
+    if (!isBusy(piece.turn.state)) end();
+  }
+}
+
+function refuse(sentence) {
+  forgetLoading();
+  const refused = running;
+  if (refused) {
+    end();
+    if (refused.text) takeBack(refused);
+    else synchronise({});
+  }
+  say(sentence);
+}
+
+// The message did not arrive: it leaves the conversation, and its words return to the box.
+function takeBack({ turn, text }) {
+  turn?.root.remove();
+  page.dataset.empty = log.children.length ? "no" : "yes";
+  setBox([text, box.value].filter(Boolean).join("\n"));
+}
+
+// Asks the server what was said. `text` is a message of which it is not known whether it arrived.
+function synchronise({ turn = null, text = "", quiet = false }) {
+  forgetLoading();
+  const lost = (sentence) => {
+    loading = null;
+    if (text) takeBack({ turn, text });
+    if (!quiet) say(sentence);
+  };
+  if (!hasConversation()) {
+    lost(LOST);
+    return;
+  }
+  loading = { turn, text, quiet, timer: setTimeout(() => lost(NO_CONNECTION), SERVER_SILENT_MS) };
+  press("load");
+}
+
+function forgetLoading() {
+  clearTimeout(loading?.timer);
+  loading = null;
+}
+
+function showHistory({ conversation, history }) {
+  if (!loading || running) return;
+  const { text, quiet } = loading;
+  forgetLoading();
+  if (!conversation) remember("");
+  const turns = history.map((past) => {
+    const turn = turnOf(past.question, on);
+    turn.show(past);
+    return turn;
+  });
+  log.replaceChildren(...turns.map((turn) => turn.root));
+  page.dataset.empty = turns.length ? "no" : "yes";
+  scrollToEnd();
+  if (text && turns.at(-1)?.question !== text.trim()) {
+    takeBack({ text });
+    if (!quiet) say(LOST);
+  }
+}
+
+// --- The place in line, and faults on the way: Gradio shows both in the status of a field. ---
+
+function watchStatus() {
+  const status = find("#conversation [data-testid=status-tracker]");
+  if (!running || !status) return;
+  if (!running.sent) {
+    running.sent = /\d/.test(status.textContent); // a new wait has begun; before it, this is the last one's status
+    return;
+  }
+  if (find(".error", status)) fail(running);
+  else if (status.classList.contains("hide")) ended(running);
+  else tellPlace(/queue: (\d+)/.exec(status.textContent));
+}
+
+function fail({ turn, text, begun }) {
+  end();
+  turn.become("broken");
+  synchronise(begun ? {} : { turn, text });
+}
+
+// The server is done. If it never said how the reply ended, it is asked.
+async function ended(mine) {
+  await pause(SETTLE_MS);
+  if (running === mine) fail(mine);
+}
+
+function tellPlace(match) {
+  if (!match) return;
+  const name = PLACES[match[1] - 1] || `number ${match[1]}`;
+  running.place = `You are ${name} in line. I will answer as soon as I can.`;
+  if (notice.textContent) say(running.place);
+  else lineTimer ||= setTimeout(() => say(running?.place || ""), SHOW_LINE_AFTER_MS);
+}
+
+function leaveLine() {
+  clearTimeout(lineTimer);
+  lineTimer = 0;
+  say("");
+}
+
+// --- The page ---
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function say(sentence) {
+  if (notice.textContent !== sentence) notice.textContent = sentence; // the same words are not read out again
+}
+
+function scrollToEnd() {
+  following = true;
+  talk.scrollTop = talk.scrollHeight;
+}
+
+function setBox(text) {
+  box.value = text;
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+// A phone's keyboard would cover the answer, so only a mouse or a trackpad gets the focus back.
+function focusBox() {
+  const at = document.activeElement;
+  const free = !at || at === document.body || at.closest("#composer, .actions");
+  if (free && matchMedia("(pointer: fine)").matches) box.focus({ preventScroll: true });
+}
+
+function onKey(event) {
+  if (event.target !== box || event.isComposing) return;
+  if (event.key === "Escape" && running) find("#stop").click();
+  if (event.key !== "Enter" || event.shiftKey) return;
+  event.preventDefault();
+  event.stopPropagation(); // Gradio's own Enter has nothing to do here
+  sendBox();
+}
+
+function start() {
+  ({ page, talk, log, notice, box } = layOut(on));
+  page.dataset.empty = "yes";
+  page.dataset.busy = "no";
+  page.addEventListener("keydown", onKey, true);
+  find("#send").addEventListener("click", sendBox);
+  find("#stop").addEventListener("click", stopped);
+  talk.addEventListener("scroll", () => {
+    following = talk.scrollHeight - talk.scrollTop - talk.clientHeight < NEAR_END_PX;
+  }, { passive: true });
+  const changes = { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: ["class"] };
+  new MutationObserver(receive).observe(find("#told"), changes);
+  new MutationObserver(watchStatus).observe(find("#conversation"), changes);
+
+  // Gradio loads the page anew after its server was away, so words that did not arrive outlive a reload.
+  addEventListener("pagehide", () => {
+    const unsure = running && !running.begun ? running.text : loading?.text;
+    keepDraft([unsure, box.value].filter(Boolean).join("\n"));
+  });
+  recall();
+  const draft = takeDraft();
+  synchronise({ text: draft, quiet: Boolean(draft) || !hasConversation() });
+  focusBox();
+}
+
+// Gradio draws its parts after this script is loaded.
+const drawing = new MutationObserver(() => {
+  if (!isDrawn()) return;
+  drawing.disconnect();
+  start();
+});
+drawing.observe(document.documentElement, { subtree: true, childList: true });

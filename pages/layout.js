@@ -1,0 +1,41 @@
+// Lays the page out around Gradio's message box: header, conversation, notices, footnote.
+
+import { find } from "./wire.js";
+
+export function make(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+// `on` holds what the buttons do: `on.ask(question)` and `on.anew()`.
+export function layOut(on) {
+  const replica = JSON.parse(find("#replica").textContent);
+  const page = find("#page");
+  const picture = (size) => make("img", { src: replica.picture, alt: "", width: size, height: size });
+
+  const who = make("div", { id: "who" }, make("h1", {}, replica.name));
+  if (replica.line) who.append(make("p", {}, replica.line));
+  const anew = make("button", { type: "button", id: "new" }, "New chat");
+  anew.addEventListener("click", on.anew);
+
+  const portrait = picture("96");
+  portrait.id = "portrait";
+  const greeting = make("p", { id: "greeting" }, `Hello, I am the digital replica of ${replica.name}. ` +
+    "Ask me about my life and my work. What I do not know I will say, and pass your question on.");
+  const log = make("div", { id: "log", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
+  const questions = make("div", { id: "questions", role: "group", "aria-label": "Questions to begin with" });
+  for (const question of replica.questions) {
+    const chip = make("button", { type: "button" }, question);
+    chip.addEventListener("click", () => on.ask(question));
+    questions.append(chip);
+  }
+  const talk = make("main", { id: "talk" }, make("div", { class: "column" }, portrait, greeting, log, questions));
+  const notice = make("p", { id: "notice", role: "status" });
+
+  const header = make("header", { id: "header" }, make("div", { class: "column" }, picture("44"), who, anew));
+  page.prepend(header, talk, notice);
+  page.append(make("p", { id: "footnote" }, "A digital replica: it answers from notes and can be wrong."));
+  return { page, talk, log, notice, box: find("#message textarea") };
+}

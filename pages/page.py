@@ -1,0 +1,100 @@
+"""The chat page: what Gradio carries between the browser and the talk, and what is laid out around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import gradio as gr
+from gradio.themes import Base
+
+from agent.persona import Profile
+from agent.reception import Reception
+from pages.documents import Document, document_of
+from pages.talk import OnFeedback, Talk
+
+LINE_LENGTH = 100
+"""Messages that may wait for a reply; the next one is turned away, and its words go back into the box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page, ready to be served."""
+
+    blocks: gr.Blocks
+    document: Document
+    """What the served HTML says besides Gradio's own, and the files it names."""
+    theme: Base
+    icon: Path | None
+    """The picture beside the title in a browser's tab, where it is a file."""
+
+
+def chat_page(reception: Reception, profile: Profile, *, max_replies: int, on_feedback: OnFeedback) -> Page:
+    """The chat page of a replica.
+
+    The page's script (chat.js) draws the conversation and owns everything one sees. Gradio's parts are its
+    wire: fields it writes, buttons it presses, and a button whose label is what the server says. They stay
+    off the screen, since gr.HTML and gr.Chatbot either need `unsafe-eval` or send the past with each piece.
+
+    Args:
+        reception: answers, and keeps what was said.
+        profile: who the page is about.
+        max_replies: replies at once, page and API together.
+        on_feedback: told when a visitor puts a thumb on a reply.
+    """
+    talk = Talk(reception, on_feedback)
+    with gr.Blocks(title=document_of(profile).title, analytics_enabled=False, fill_width=True) as blocks:
+        with gr.Column(elem_id="page"), gr.Row(elem_id="composer"):
+            gr.Textbox(
+                label="Message",
+                show_label=False,
+                placeholder=f"Write to {profile.name}…",
+                lines=1,
+                max_lines=8,
+                interactive=True,
+                container=False,
+                elem_id="message",
+            )
+            gr.Button("Send", elem_id="send", variant="primary")
+            stop = gr.Button("Stop", elem_id="stop")
+        with gr.Column(elem_id="wire"):
+            said = _field("said")
+            conversation = _field("conversation")
+            thumb = _field("thumb")
+            told = gr.Button("", elem_id="told")
+            ask, again = gr.Button("ask", elem_id="ask"), gr.Button("again", elem_id="again")
+            load, rate = gr.Button("load", elem_id="load"), gr.Button("rate", elem_id="rate")
+
+        # One id: page and API wait in one line, and at most `max_replies` of them are answered at once.
+        answering: dict[str, Any] = {"concurrency_id": "chat", "concurrency_limit": max_replies}
+        shown: dict[str, Any] = {
+            "show_progress_on": conversation,
+            "api_visibility": "undocumented",
+            "trigger_mode": "multiple",
+        }
+        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "undocumented"}
+        asked = ask.click(talk.ask, [said, conversation], told, api_name="ask", **answering, **shown)
+        retried = again.click(talk.again, conversation, told, api_name="again", **answering, **shown)
+        stop.click(None, cancels=[asked, retried], **quick)
+        load.click(talk.load, conversation, told, api_name="load", **quick)
+        rate.click(talk.rate, [thumb, conversation], api_name="rate", **quick)
+        cast(Any, gr).api(talk.chat, api_name="chat", **answering)
+    blocks.queue(default_concurrency_limit=max_replies, max_size=LINE_LENGTH, api_open=False)
+    return Page(blocks, document_of(profile), _theme(), profile.picture)
+
+
+def _field(name: str) -> gr.Textbox:
+    """A field for the script alone. One line makes it an `<input>`: the page has one `textarea`, the message box."""
+    return gr.Textbox(label=name, lines=1, max_lines=1, interactive=True, elem_id=name)
+
+
+def _theme() -> Base:
+    """System fonts, so that no font is fetched from anywhere; the colours behind the page before it is drawn."""
+    theme: Any = Base(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
+    return theme.set(
+        body_background_fill="#faf9f6",
+        body_background_fill_dark="#161513",
+        body_text_color="#23211d",
+        body_text_color_dark="#ece9e2",
+    )

@@ -1,0 +1,51 @@
+// The way to the server: Gradio's parts inside #wire. Fields are written, buttons are pressed.
+
+const CONVERSATION_KEY = "replica.conversation";
+const DRAFT_KEY = "replica.draft";
+const LINE_SEPARATOR = "\u2028"; // stands for a line break: a one-line field drops real ones
+
+export const find = (selector, root = document) => root.querySelector(selector);
+
+let conversation = ""; // its id, kept in the browser where that may be, else for this visit
+
+export const hasConversation = () => conversation !== "";
+
+export function remember(id) {
+  conversation = id;
+  store(() => keep(localStorage, CONVERSATION_KEY, id));
+}
+
+export function recall() {
+  conversation = store(() => localStorage.getItem(CONVERSATION_KEY)) || "";
+}
+
+export const keepDraft = (text) => store(() => keep(sessionStorage, DRAFT_KEY, text));
+
+export const takeDraft = () => store(() => sessionStorage.getItem(DRAFT_KEY)) || "";
+
+function keep(storage, key, value) {
+  if (value) storage.setItem(key, value);
+  else storage.removeItem(key);
+}
+
+function store(use) {
+  try {
+    return use();
+  } catch { // storage is blocked, as in a foreign frame
+    return null;
+  }
+}
+
+export function write(field, text) {
+  const input = find(`#${field} input`);
+  input.value = text.replaceAll("\n", LINE_SEPARATOR);
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+export function press(button) {
+  write("conversation", conversation);
+  find(`#${button}`).click();
+}
+
+export const isDrawn = () =>
+  ["#page", "#message textarea", "#told", "#conversation input"].every((selector) => find(selector));

@@ -1,0 +1,87 @@
+"""Serves the page until the process is told to end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from types import FrameType
+from typing import Any
+
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
+
+from pages.page import Page
+from pages.security import Guard, Rewritten
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
+
+LAST_WORDS_S = 3
+"""How long open connections may hold up the end, in seconds."""
+
+
+def serve(
+    page: Page,
+    *,
+    host: str,
+    port: int,
+    routes: Sequence[BaseRoute] = (),
+    lifespan: Lifespan | None = None,
+    frame_ancestors: str = "'self'",
+) -> None:
+    """Serves until SIGTERM or SIGINT, then ends in order: replies stop, connections close, the lifespan ends.
+
+    Args:
+        page: from `chat_page`.
+        host: address to listen on.
+        port: port to listen on.
+        routes: more routes, such as the health check.
+        lifespan: entered when the server starts and left when it ends, in the server's event loop.
+        frame_ancestors: sites that may embed the page, as a Content-Security-Policy has them.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    ended = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ended.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    blocks: Any = page.blocks
+    blocks.launch(
+        server_name=host,
+        server_port=port,
+        app_kwargs={
+            "lifespan": lifespan,
+            "routes": [*page.document.routes, *routes],
+            "middleware": [
+                Middleware(Guard, frame_ancestors=frame_ancestors),
+                Middleware(Rewritten, rewrite=page.document.rewritten),
+            ],
+            "docs_url": None,
+            "redoc_url": None,
+            "openapi_url": None,
+        },
+        theme=page.theme,
+        favicon_path=page.icon,
+        allowed_paths=[],
+        max_file_size=1,
+        show_error=False,
+        ssr_mode=False,
+        share=False,
+        pwa=False,
+        mcp_server=False,
+        enable_monitoring=False,
+        run_history=False,
+        footer_links=[],
+        quiet=True,
+        inbrowser=False,
+        prevent_thread_lock=True,
+    )
+    blocks.server.config.timeout_graceful_shutdown = LAST_WORDS_S
+    ended.wait()
+    blocks.close(verbose=False)
+    blocks.server.thread.join()

@@ -82,8 +82,12 @@ class Site:
 
 @asynccontextmanager
 async def site(folder: Path, **settings: str) -> AsyncGenerator[Site]:
-    """Starts a replica, and ends it as a host does: by SIGTERM, upon which it has to leave in order."""
-    copy_of_the_product(folder)
+    """Starts a replica, and ends it as a host does: by SIGTERM, upon which it has to leave in order.
+
+    Started again in the same folder, it finds its data.
+    """
+    if not (folder / "app.py").exists():
+        copy_of_the_product(folder)
     url, program = start(folder, settings)
     secrets = [value for name, value in settings.items() if name.endswith(("_API_KEY", "_TOKEN", "_PASSWORD"))]
     running = Site(url, program, folder, secrets)
@@ -100,15 +104,8 @@ async def site(folder: Path, **settings: str) -> AsyncGenerator[Site]:
 def start(folder: Path, settings: dict[str, str]) -> tuple[str, Program]:
     """`python app.py` with these settings and no others. Gives the address and the process."""
     port = free_port()
-    environment = (
-        clean_environment(folder)
-        | settings
-        | {
-            "GRADIO_SERVER_PORT": str(port),
-            "PYTHONPATH": str(WATCH),
-            "CONNECTIONS": str(folder / CONNECTIONS),
-        }
-    )
+    watched = {"PYTHONPATH": str(WATCH), "CONNECTIONS": str(folder / CONNECTIONS)}
+    environment = clean_environment(folder) | watched | {"GRADIO_SERVER_PORT": str(port)} | settings
     if Path("/data").exists():
         environment.setdefault("DATA_DIR", str(folder / "data"))
     program = Program(python("app.py"), folder, environment, folder / "app.log")

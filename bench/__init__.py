@@ -1,0 +1,1 @@
+"""Measurements: run one with `python -m bench.page` or `python -m bench.start`."""

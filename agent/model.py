@@ -88,11 +88,11 @@ class OpenAIModel:
         # httpx2's errors pass through the SDK unchanged while a body is read.
         except (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, ProviderFault) as error:
             reason = explain(error)
-            if not reading.text:
+            if not reading.shown:
                 raise ModelError(f"{self.name}: {reason}") from None
             log.warning("%s broke off in the middle of a reply: %s", self.name, reason)
             reading.finish = None
-        if reading.finish is None and not reading.text and not reading.calls:
+        if reading.finish is None and reading.empty:
             raise ModelError(f"{self.name}: the provider closed the stream without a word")
         yield reading.reply()
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from agent.conversation import Finish, Reply, ToolCall, Usage
+from agent.hidden import Curtain, take_apart
 
 
 class ProviderFault(Exception):
@@ -18,18 +19,18 @@ class Reading:
 
     def __init__(self) -> None:
         self.finish: str | None = None
-        self._texts: list[str] = []
+        self._raw: list[str] = []
+        self._curtain = Curtain()
+        self.shown = False
+        """Some of the text was let through."""
         self._reasoning: list[str] = []
         self._calls: list[_CallInPieces] = []
         self._usage: Usage | None = None
 
     @property
-    def text(self) -> str:
-        return "".join(self._texts)
-
-    @property
-    def calls(self) -> bool:
-        return bool(self._calls)
+    def empty(self) -> bool:
+        """Neither text nor a call has arrived."""
+        return not self._calls and not any(self._raw)
 
     def take(self, chunk: Any) -> str:
         """Adds a chunk and returns the text in it that may be shown."""
@@ -54,15 +55,20 @@ class Reading:
         text = getattr(delta, "content", None)
         if not isinstance(text, str) or not text:
             return ""
-        self._texts.append(text)
-        return text
+        self._raw.append(text)
+        shown = self._curtain.let_through(text)
+        self.shown = self.shown or bool(shown.strip())
+        return shown
 
     def reply(self) -> Reply:
         """What has arrived. A stream without a finish reason was cut, and its last call may be half a call."""
+        written = take_apart("".join(self._raw))
         cut = self.finish is None
-        calls = () if cut and self.text else _with_unique_ids([call.call() for call in self._calls])
-        finish: Finish = "cut" if cut and not calls else _finish(self.finish)
-        return Reply(self.text, calls, finish, self._usage, "".join(self._reasoning))
+        calls = [call.call() for call in self._calls] or [ToolCall("", *call) for call in written.calls]
+        kept = () if cut and written.text else _with_unique_ids(calls)
+        finish: Finish = "cut" if cut and not kept else _finish(self.finish)
+        thoughts = "".join(self._reasoning) or written.thoughts
+        return Reply(written.text, kept, finish, self._usage, thoughts)
 
     def _take_call(self, piece: Any, *, new: bool) -> None:
         index, call_id = getattr(piece, "index", None), getattr(piece, "id", None) or ""

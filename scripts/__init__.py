@@ -1,0 +1,1 @@
+"""Helpers for whoever works on the project."""

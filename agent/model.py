@@ -10,7 +10,16 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from agent.conversation import Reply, WireMessage
+from agent.faults import (
+    explain,
+    is_too_long,
+    limit_retry_after,
+    refuses_tools,
+    rejected_text,
+    tell_errors_by_status,
+)
 from agent.reading import ProviderFault, Reading
+from agent.toolless import call_in_message, without_tools
 
 if TYPE_CHECKING:
     import openai
@@ -25,6 +34,10 @@ CONNECT_TIMEOUT_S = 10.0
 
 class ModelError(Exception):
     """The provider's fault, and nothing was shown yet. The message is for the owner's log: plain, without secrets."""
+
+
+class TooLong(ModelError):
+    """The request is longer than the model can read: a shorter one may succeed."""
 
 
 class ChatModel(Protocol):
@@ -55,14 +68,59 @@ class OpenAIModel:
         self.name = model
         self._client = client
         self._max_output_tokens = max_output_tokens
+        self._toolless = False
+        """The provider refused tools once: it is not asked again in this process."""
 
     async def stream(
         self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice = "auto"
     ) -> AsyncGenerator[str | Reply]:
+        if not self._toolless:
+            try:
+                async with aclosing(self._complete(messages, tools, tool_choice)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                return
+            except _ToolsRefused as refused:
+                log.warning("%s; addresses are taken from what visitors write instead", refused)
+                self._toolless = True
+        if tool_choice == "auto" and (call := call_in_message(messages, tools)):
+            yield Reply(calls=(call,), finish="tool_calls")
+            return
+        async with aclosing(self._complete(without_tools(messages), (), "none")) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _complete(
+        self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice
+    ) -> AsyncGenerator[str | Reply]:
         import httpx2
         import openai
-        from openai.types.chat import ChatCompletion
 
+        reading = Reading()
+        try:
+            create: Any = self._client.chat.completions.create
+            chunks = await create(**self._request(messages, tools, tool_choice))
+            async with chunks:
+                async for chunk in _chunks_of(chunks):
+                    if text := reading.take(chunk):
+                        yield text
+        # httpx2's errors pass through the SDK unchanged while a body is read.
+        except (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, ProviderFault) as error:
+            if said := rejected_text(error):
+                reading.finish = "stop"
+                yield reading.take_text(said)
+            elif reading.shown:
+                log.warning("%s broke off in the middle of a reply: %s", self.name, explain(error))
+                reading.finish = None
+            else:
+                raise self._fault(error, with_tools=bool(tools)) from None
+        if reading.finish is None and reading.empty:
+            raise ModelError(f"{self.name}: the provider closed the stream without a word")
+        yield reading.reply()
+
+    def _request(
+        self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice
+    ) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.name,
             "messages": list(messages),
@@ -70,31 +128,13 @@ class OpenAIModel:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        if tools:
-            request |= {"tools": list(tools), "tool_choice": tool_choice}
-        reading = Reading()
-        try:
-            create: Any = self._client.chat.completions.create
-            chunks = await create(**request)
-            async with chunks:
-                if "json" in chunks.response.headers.get("content-type", ""):
-                    # Some providers answer with one body although a stream was asked for, errors above all.
-                    body = json.loads(await chunks.response.aread())
-                    if text := reading.take(ChatCompletion.construct(**body)):
-                        yield text
-                async for chunk in chunks:
-                    if text := reading.take(chunk):
-                        yield text
-        # httpx2's errors pass through the SDK unchanged while a body is read.
-        except (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, ProviderFault) as error:
-            reason = explain(error)
-            if not reading.shown:
-                raise ModelError(f"{self.name}: {reason}") from None
-            log.warning("%s broke off in the middle of a reply: %s", self.name, reason)
-            reading.finish = None
-        if reading.finish is None and reading.empty:
-            raise ModelError(f"{self.name}: the provider closed the stream without a word")
-        yield reading.reply()
+        return request | {"tools": list(tools), "tool_choice": tool_choice} if tools else request
+
+    def _fault(self, error: Exception, *, with_tools: bool) -> ModelError:
+        if with_tools and refuses_tools(error):
+            return _ToolsRefused(f"{self.name} does not support tools")
+        kind = TooLong if is_too_long(error) else ModelError
+        return kind(f"{self.name}: {explain(error)}")
 
     async def close(self) -> None:
         await self._client.close()
@@ -116,6 +156,8 @@ class WithFallback:
                 async for piece in pieces:
                     yield piece
             return
+        except TooLong:
+            raise
         except ModelError as error:
             log.warning("The fallback provider is asked: %s", error)
         async with aclosing(second.stream(messages, tools, tool_choice)) as pieces:
@@ -155,41 +197,39 @@ class Warming:
 
 
 def open_provider(
-    model: str, api_key: str | None, base_url: str | None, *, max_output_tokens: int, timeout_s: float
+    model: str,
+    api_key: str | None,
+    base_url: str | None,
+    *,
+    max_output_tokens: int,
+    timeout_s: float,
+    max_retries: int = 2,
 ) -> OpenAIModel:
     """A provider by its address and key. Local servers need no key, but the SDK does."""
     import httpx2
     import openai
 
+    timeout = httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
+    hooks = {"response": [tell_errors_by_status, limit_retry_after]}
     client = openai.AsyncOpenAI(
         api_key=api_key or "none",
         base_url=base_url,
-        timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+        max_retries=max_retries,
+        http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, event_hooks=hooks),
     )
     return OpenAIModel(client, model, max_output_tokens)
 
 
-def explain(error: Exception) -> str:
-    """What went wrong and what the owner can do, in plain words: provider messages may repeat a key."""
-    if isinstance(error, ProviderFault):
-        return str(error)
-    status = getattr(error, "status_code", None)
-    if isinstance(status, int):
-        return f"HTTP {status}: {_MENDS.get(status, 'the provider has a fault; try again later')}"
-    kind = type(error).__name__
-    return _MENDS_BY_KIND.get(kind, f"the provider's answer could not be read ({kind})")
+async def _chunks_of(stream: Any) -> AsyncGenerator[Any]:
+    """The chunks of a stream. Some providers answer with one body although a stream was asked for."""
+    from openai.types.chat import ChatCompletion
+
+    if "json" in stream.response.headers.get("content-type", ""):
+        yield ChatCompletion.construct(**json.loads(await stream.response.aread()))
+        return
+    async for chunk in stream:
+        yield chunk
 
 
-_MENDS: dict[int, str] = {
-    400: "the provider refused the request; check OPENAI_MODEL and CONTEXT_TOKENS",
-    401: "the key was refused; check OPENAI_API_KEY",
-    402: "the account has no credit left",
-    403: "the key may not use this model; check OPENAI_API_KEY and OPENAI_MODEL",
-    404: "no such model or address; check OPENAI_MODEL and OPENAI_BASE_URL",
-    413: "the request is too large; lower CONTEXT_TOKENS",
-    429: "the provider's limit is reached; wait, or raise it in the provider's account",
-}
-_MENDS_BY_KIND = {
-    "APITimeoutError": "no answer in time; check OPENAI_BASE_URL, or raise REPLY_TIMEOUT_S",
-    "APIConnectionError": "cannot be reached; check OPENAI_BASE_URL and the network",
-}
+class _ToolsRefused(ModelError):
+    """The provider takes no tools with this model."""

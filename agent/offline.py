@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from agent.conversation import Reply, ToolCall, WireMessage
 from agent.knowledge import Passage
 from agent.model import ToolChoice
+from agent.toolless import addresses_in, call_for_address, calling, tool_asking_for, without_addresses
 
 NOTICE = "(No language model is set up here, so I answer by quoting my notes.)"
 """Said once in a conversation."""
@@ -25,11 +26,6 @@ NOT_A_QUESTION = (
     "I am not sure what you would like to know. Ask me about my work, my background or how to get in touch."
 )
 BAD_ADDRESS = "That e-mail address does not look right. Could you check it and write it again?"
-
-MAX_NOTES_CHARS = 1000
-
-_AROUND = "<>()[]\"'“”`*_,.!?:"
-"""What stands around an address in a sentence."""
 
 
 class Answers(Protocol):
@@ -67,19 +63,18 @@ class OfflineModel:
         """Nothing to give back."""
 
     async def _call(self, asked: str, tools: Sequence[dict[str, Any]]) -> ToolCall | None:
-        addresses = _addresses(asked)
-        if addresses and (tool := _tool_asking_for("email", tools)):
-            return _calling(tool, email="; ".join(addresses), notes=asked[:MAX_NOTES_CHARS], name=_name(asked))
+        if call := call_for_address(asked, tools):
+            return call
         if _small_talk(asked) or _wants_contact(asked) or not _is_question(asked):
             return None
-        if (tool := _tool_asking_for("question", tools)) and not await self._find(asked):
-            return _calling(tool, question=asked)
+        if (tool := tool_asking_for("question", tools)) and not await self._find(asked):
+            return calling(tool, question=asked)
         return None
 
     async def _text(self, asked: str, results: Sequence[tuple[str, str]], messages: Sequence[WireMessage]) -> str:
         parts = [self._after_tool(asked, arguments, result) for arguments, result in results]
-        if not results or _addresses(asked):
-            parts.append(await self._answer(_without_addresses(asked), alone=not results))
+        if not results or addresses_in(asked):
+            parts.append(await self._answer(without_addresses(asked), alone=not results))
         if not any(NOTICE in str(message.get("content")) for message in messages if message["role"] == "assistant"):
             parts.append(f"*{NOTICE}*")
         return "\n\n".join(part for part in parts if part)
@@ -107,11 +102,11 @@ class OfflineModel:
             return UNKNOWN if result == "ok" else UNKNOWN_KEPT
         if result == "ok":
             return f"Thank you. I have passed your details on, and you will hear back at {values['email']}."
-        named = [address for address in _addresses(result) if address.lower() not in asked.lower()]
+        named = [address for address in addresses_in(result) if address.lower() not in asked.lower()]
         if named:
             return f"Did you mean {named[0]}? Please write the address that I should pass on once more."
-        if len(_addresses(asked)) > 1:
-            return f"Which address should I pass on: {' or '.join(_addresses(asked))}?"
+        if len(addresses_in(asked)) > 1:
+            return f"Which address should I pass on: {' or '.join(addresses_in(asked))}?"
         return BAD_ADDRESS
 
     def _small_talk_answer(self, kind: str) -> str:
@@ -156,40 +151,6 @@ def _results(messages: Sequence[WireMessage]) -> list[tuple[str, str]]:
         for message in messages[since:]
         if message["role"] == "tool"
     ]
-
-
-def _tool_asking_for(field: str, tools: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    return next((tool for tool in tools if field in tool["function"]["parameters"]["properties"]), None)
-
-
-def _calling(tool: dict[str, Any], **values: str) -> ToolCall:
-    known = tool["function"]["parameters"]["properties"]
-    arguments = {name: value for name, value in values.items() if name in known and value}
-    return ToolCall("call_0", tool["function"]["name"], json.dumps(arguments, ensure_ascii=False))
-
-
-def _addresses(text: str) -> list[str]:
-    """Whatever looks like an address; the tool decides whether it is one."""
-    found = (word.strip(_AROUND) for word in _words(text) if _is_address(word))
-    return list(dict.fromkeys(found))
-
-
-def _without_addresses(text: str) -> str:
-    return " ".join(word for word in _words(text) if not _is_address(word))
-
-
-def _words(text: str) -> list[str]:
-    return re.split(r"[\s;]+", text)
-
-
-def _is_address(word: str) -> bool:
-    before, at, behind = word.strip(_AROUND).partition("@")
-    return bool(before and at and behind)
-
-
-def _name(text: str) -> str:
-    found = re.search(r"\b(?:I am|I['’]m|[Mm]y name is|[Tt]his is)\s+((?:[A-Z][\w'’-]+\s?){1,3})", text)
-    return found.group(1).strip() if found else ""
 
 
 _SMALL_TALK = {

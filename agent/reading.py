@@ -53,8 +53,10 @@ class Reading:
         for piece in getattr(delta, "tool_calls", None) or ():
             self._take_call(piece, new=whole is not None)
         text = getattr(delta, "content", None)
-        if not isinstance(text, str) or not text:
-            return ""
+        return self.take_text(text) if isinstance(text, str) else ""
+
+    def take_text(self, text: str) -> str:
+        """Adds text that did not come in a chunk, or the text of one."""
         self._raw.append(text)
         shown = self._curtain.let_through(text)
         self.shown = self.shown or bool(shown.strip())

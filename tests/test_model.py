@@ -6,26 +6,37 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 
-from agent.conversation import Reply, ToolCall, Usage
-from agent.model import ChatModel, ModelError, OpenAIModel, Warming, WithFallback
+from agent.conversation import Reply, ToolCall, Usage, WireMessage
+from agent.faults import limit_retry_after
+from agent.model import ChatModel, ModelError, OpenAIModel, TooLong, Warming, WithFallback, open_provider
 from tests.fakes.provider import Answer, Provider, calls, delta, says
 
+EMAIL_TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "take_address",
+        "description": "",
+        "parameters": {"type": "object", "properties": {"email": {}, "notes": {}, "name": {}}},
+    },
+}
 MESSAGES = [{"role": "system", "content": "You are Ada."}, {"role": "user", "content": "Hi"}]
 
 
 @pytest.fixture
 async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    client = openai.AsyncOpenAI(api_key="sk-secret", base_url=provider.base_url, max_retries=0)
-    model = OpenAIModel(client, "scripted", 100)
+    model = open_provider("scripted", "sk-secret", provider.base_url, max_output_tokens=100, timeout_s=5, max_retries=0)
     yield model
     await model.close()
 
 
-async def read(model: ChatModel) -> tuple[list[str], Reply]:
-    pieces = [piece async for piece in model.stream(MESSAGES, ())]
+async def read(
+    model: ChatModel, messages: list[WireMessage] = MESSAGES, tools: list[dict[str, Any]] | None = None
+) -> tuple[list[str], Reply]:
+    pieces = [piece async for piece in model.stream(messages, tools or ())]
     reply = pieces.pop()
     assert isinstance(reply, Reply)
     return [piece for piece in pieces if isinstance(piece, str)], reply
@@ -117,7 +128,7 @@ async def test_thoughts_are_kept_apart_from_the_text(model: OpenAIModel, provide
         (Answer(status=404, body={"error": {"message": "no"}}), "OPENAI_MODEL"),
         (Answer(status=429, body={"error": {"message": "slow down"}}), "limit"),
         (Answer(status=500, body={"error": {"message": "oops"}}), "try again later"),
-        (Answer(body={"id": None, "choices": None, "error": {"code": 429, "message": "sk-secret"}}), "429"),
+        (Answer(body={"id": None, "choices": None, "error": {"code": 429, "message": "sk-secret"}}), "limit"),
         (Answer(raw="data: {broken\n\n"), "could not be read"),
         (Answer(done=False), "without a word"),
     ],
@@ -184,3 +195,75 @@ async def test_a_reply_in_one_body_is_read_like_a_stream(model: OpenAIModel, pro
     assert texts == ["Hello."]
     assert [call.name for call in reply.calls] == ["one", "one"]
     assert reply.usage == Usage(prompt=10, completion=2)
+
+
+async def test_groqs_refusal_of_its_own_models_call_is_the_text_that_the_model_wrote(
+    model: OpenAIModel, provider: Provider
+) -> None:
+    error = {"code": "tool_use_failed", "message": "Failed to call a function.", "failed_generation": "I am Ada."}
+    provider.script = [Answer(status=400, body={"error": error})]
+    texts, reply = await read(model)
+    assert (texts, reply.text, reply.finish) == (["I am Ada."], "I am Ada.", "stop")
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+        (404, "No endpoints found that support tool use. To learn more about provider routing, visit the docs."),
+        (400, "`tools` is not supported by this model"),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice: function calling is not enabled'),
+    ],
+)
+async def test_a_model_without_tools_goes_on_without_and_addresses_come_from_the_visitor(
+    model: OpenAIModel, provider: Provider, status: int, message: str
+) -> None:
+    provider.script = [Answer(status=status, body={"error": {"message": message}}), says("Hello."), says("Thanks.")]
+    assert (await read(model, tools=[EMAIL_TOOL]))[1].text == "Hello."
+    assert ["tools" in request for request in provider.requests] == [True, False]
+    asked = [MESSAGES[0], {"role": "user", "content": "I'm Jo, write to jo@acme.com"}]
+    [call] = (await read(model, asked, [EMAIL_TOOL]))[1].calls
+    assert call.name == "take_address"
+    assert '"jo@acme.com"' in call.arguments
+    wire = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    done = [
+        *asked,
+        {"role": "assistant", "content": "", "tool_calls": [wire]},
+        {"role": "tool", "tool_call_id": call.id, "content": "ok"},
+    ]
+    assert (await read(model, done, [EMAIL_TOOL]))[1].text == "Thanks."
+    system, user = provider.requests[-1]["messages"]
+    assert system["content"].endswith("the answer: ok")
+    assert user == asked[1]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (413, "Request too large for model `llama` on tokens per minute"),
+        (400, "This model's maximum context length is 8192 tokens."),
+        (400, "the request exceeds the available context size"),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+    ],
+)
+async def test_a_request_that_is_too_long_is_told_apart(
+    model: OpenAIModel, provider: Provider, status: int, message: str
+) -> None:
+    provider.script = [Answer(status=status, body={"error": {"message": message}})]
+    with pytest.raises(TooLong, match="CONTEXT_TOKENS"):
+        await read(WithFallback(model, model))
+
+
+async def test_an_error_with_status_200_is_tried_again_like_any_other(provider: Provider) -> None:
+    model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5)
+    provider.script = [Answer(body={"id": None, "choices": None, "error": {"code": 429, "message": "slow"}})]
+    assert (await read(model))[1].text == "Hello."
+    assert len(provider.requests) == 2
+    await model.close()
+
+
+@pytest.mark.parametrize(("asked", "granted"), [("60", "10"), ("3", "3"), ("3600", "3600"), ("soon", "soon")])
+async def test_a_long_wait_before_the_next_try_is_cut_short(asked: str, granted: str) -> None:
+    response = httpx2.Response(429, headers={"retry-after": asked})
+    await limit_retry_after(response)
+    assert response.headers["retry-after"] == granted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.conversation import Conversation, Draft, Turn, to_wire
@@ -145,6 +145,7 @@ async def test_without_tools_it_says_what_it_does_not_know() -> None:
     assert "My notes do not answer that." in "".join(piece for piece in pieces if isinstance(piece, str))
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1))
 def test_any_message_gets_an_answer(message: str) -> None:
     import asyncio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -43,10 +44,12 @@ class Guard:
     Args:
         app: what is guarded.
         frame_ancestors: sites that may embed the page, as a Content-Security-Policy has them.
+        closing: when it is set, open streams end as if their browsers had left.
     """
 
-    def __init__(self, app: ASGIApp, frame_ancestors: str) -> None:
+    def __init__(self, app: ASGIApp, frame_ancestors: str, closing: asyncio.Event) -> None:
         self._app = app
+        self._closing = closing
         self._headers = {
             "Content-Security-Policy": content_security_policy(frame_ancestors),
             "X-Content-Type-Options": "nosniff",
@@ -71,7 +74,7 @@ class Guard:
         elif _length(scope) > MAX_BODY:
             await _refuse(guarded, 413)
         else:
-            await self._app(scope, _limited(receive), guarded)
+            await self._app(scope, _limited(receive, self._closing), guarded)
 
 
 class Rewritten:
@@ -123,17 +126,30 @@ def _length(scope: Scope) -> int:
     return int(length) if length.isdecimal() else 0
 
 
-def _limited(receive: Receive) -> Receive:
-    """Cuts off a body that never said how long it is."""
+def _limited(receive: Receive, closing: asyncio.Event) -> Receive:
+    """Cuts off a body that never said how long it is, and whoever still listens when the server closes."""
     seen = 0
 
     async def counted() -> Message:
         nonlocal seen
-        message = await receive()
+        message = await _unless(closing, receive)
         seen += len(message.get("body", b""))
-        return {"type": "http.disconnect"} if seen > MAX_BODY else message
+        return _GONE if seen > MAX_BODY else message
 
     return counted
+
+
+async def _unless(closing: asyncio.Event, receive: Receive) -> Message:
+    tasks = asyncio.ensure_future(receive()), asyncio.ensure_future(closing.wait())
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return tasks[0].result() if tasks[0].done() else _GONE
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+_GONE: Message = {"type": "http.disconnect"}
 
 
 async def _refuse(send: Send, status: int) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -43,7 +44,14 @@ def serve(
     Raises:
         OSError: the port is taken.
     """
-    ended = threading.Event()
+    ended, closing = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    @asynccontextmanager
+    async def alive(app: Any) -> AsyncGenerator[None]:
+        loops.append(asyncio.get_running_loop())
+        async with lifespan(app) if lifespan else nullcontext():
+            yield
 
     def end(number: int, frame: FrameType | None) -> None:
         ended.set()
@@ -51,14 +59,15 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     blocks: Any = page.blocks
+    blocks.space_id = None  # on Spaces the page would ask huggingface.co about itself, and Google for fonts
     blocks.launch(
         server_name=host,
         server_port=port,
         app_kwargs={
-            "lifespan": lifespan,
+            "lifespan": alive,
             "routes": [*page.document.routes, *routes],
             "middleware": [
-                Middleware(Guard, frame_ancestors=frame_ancestors),
+                Middleware(Guard, frame_ancestors=frame_ancestors, closing=closing),
                 Middleware(Rewritten, rewrite=page.document.rewritten),
             ],
             "docs_url": None,
@@ -83,5 +92,6 @@ def serve(
     )
     blocks.server.config.timeout_graceful_shutdown = LAST_WORDS_S
     ended.wait()
+    loops[0].call_soon_threadsafe(closing.set)
     blocks.close(verbose=False)
     blocks.server.thread.join()

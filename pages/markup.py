@@ -47,8 +47,12 @@ def _is_safe_link(url: str) -> bool:
 
 
 def _link_open(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-    tokens[index].attrSet("target", "_blank")
-    tokens[index].attrSet("rel", "noopener nofollow")
+    token = tokens[index]
+    if not token.attrGet("href"):  # the parser asks about addresses, and this link has none
+        next(later for later in tokens[index:] if later.type == "link_close").hidden = True
+        return ""
+    token.attrSet("target", "_blank")
+    token.attrSet("rel", "noopener nofollow")
     return renderer.renderToken(tokens, index, options, env)
 
 
@@ -57,6 +61,8 @@ def _image(renderer: RendererHTML, tokens: Sequence[Token], index: int, options:
     token = tokens[index]
     label = renderer.renderInlineAsText(token.children or [], options, env).strip()
     address = str(token.attrGet("src") or "")
+    if not address:
+        return escape(label)
     return f'<a href="{escape(address)}" target="_blank" rel="noopener nofollow">{escape(label or address)}</a>'
 
 

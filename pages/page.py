@@ -68,12 +68,10 @@ def chat_page(reception: Reception, profile: Profile, *, max_replies: int, on_fe
 
         # One id: page and API wait in one line, and at most `max_replies` of them are answered at once.
         answering: dict[str, Any] = {"concurrency_id": "chat", "concurrency_limit": max_replies}
-        shown: dict[str, Any] = {
-            "show_progress_on": conversation,
-            "api_visibility": "undocumented",
-            "trigger_mode": "multiple",
-        }
-        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "undocumented"}
+        # Values arrive as they were posted: Gradio would make text of anything.
+        raw: dict[str, Any] = {"preprocess": False, "api_visibility": "undocumented"}
+        shown: dict[str, Any] = {"show_progress_on": conversation, "trigger_mode": "multiple", **raw}
+        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **raw}
         asked = ask.click(talk.ask, [said, conversation], told, api_name="ask", **answering, **shown)
         retried = again.click(talk.again, conversation, told, api_name="again", **answering, **shown)
         stop.click(None, cancels=[asked, retried], **quick)

@@ -17,7 +17,8 @@ const PLACES = ["next", "second", "third", "fourth", "fifth", "sixth", "seventh"
 let page, talk, log, notice, box;
 let running = null; // {turn, text, begun, sent, place}: the turn that is being answered, and what was asked
 let loading = null; // {turn, text, quiet, timer}: the history was asked for, and of what message it is to tell
-let settled = Promise.resolve();
+let settled = Promise.resolve(); // of a stopped reply: Gradio and the server have let go of it
+let letGo = () => {};
 let following = true; // the reader is at the end, so new words scroll into view
 let lineTimer = 0;
 
@@ -81,7 +82,8 @@ function end() {
 function stopped() {
   if (!running) return;
   const { turn, text, begun } = running;
-  settled = pause(SETTLE_MS);
+  const gone = new Promise((resolve) => { letGo = resolve; });
+  settled = Promise.race([gone, pause(SERVER_SILENT_MS)]).then(() => pause(SETTLE_MS));
   end();
   turn.become("stopped");
   if (!begun) settled.then(() => running || synchronise({ turn, text, quiet: true }));
@@ -177,19 +179,21 @@ function showHistory({ conversation, history }) {
 
 function watchStatus() {
   const status = find("#conversation [data-testid=status-tracker]");
+  const over = status?.classList.contains("hide");
+  if (over) letGo();
   if (!running || !status) return;
   if (!running.sent) {
     running.sent = /\d/.test(status.textContent); // a new wait has begun; before it, this is the last one's status
     return;
   }
   if (find(".error", status)) fail(running);
-  else if (status.classList.contains("hide")) ended(running);
+  else if (over) ended(running);
   else tellPlace(/queue: (\d+)/.exec(status.textContent));
 }
 
 function fail({ turn, text, begun }) {
   end();
-  turn.become("broken");
+  if (begun) turn.become("broken");
   synchronise(begun ? {} : { turn, text });
 }
 
@@ -269,7 +273,7 @@ function start() {
   recall();
   const draft = takeDraft();
   synchronise({ text: draft, quiet: Boolean(draft) || !hasConversation() });
-  focusBox();
+  if (window.parent === window) focusBox(); // in a frame it would scroll the page around it
 }
 
 // Gradio draws its parts after this script is loaded.

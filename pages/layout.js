@@ -31,7 +31,9 @@ export function layOut(on) {
     chip.addEventListener("click", () => on.ask(question));
     questions.append(chip);
   }
-  const talk = make("main", { id: "talk" }, make("div", { class: "column" }, portrait, greeting, log, questions));
+  // It takes the focus so that the arrow keys scroll it.
+  const talk = make("div", { id: "talk", role: "region", tabindex: "0", "aria-label": "Chat" },
+    make("div", { class: "column" }, portrait, greeting, log, questions));
   const notice = make("p", { id: "notice", role: "status" });
 
   const header = make("header", { id: "header" }, make("div", { class: "column" }, picture("44"), who, anew));

@@ -5,52 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Callable
-from typing import Any
+from collections.abc import AsyncGenerator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from pydantic import Field
 
 from agent.conversation import Conversation, Draft, Reply, Step, Turn
-from agent.events import Event, Progress, Replied, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from agent.events import Progress, Replied, TextDelta, ToolFinished, ToolStarted, TurnFinished
 from agent.loop import Replica, respond
 from agent.model import OpenAIModel, open_provider
-from agent.toolkit import Arguments, Tool, Toolkit, Visit
-from tests.fakes.provider import Answer, Provider, calls, delta, says, serving
-
-
-class Note(Arguments):
-    """Writes something down."""
-
-    text: str = Field(description="What to write down.")
-
-
-class Hands:
-    """Tools that keep what they were called with."""
-
-    def __init__(self) -> None:
-        self.noted: list[str] = []
-        self.started = asyncio.Event()
-        self.toolkit = Toolkit(
-            Tool("note", Note, self._note, "Writing…", "Written down"),
-            Tool("burn", Note, self._burn, "Burning…", "Burnt"),
-            Tool("wait", Note, self._wait, "Waiting…", "Waited"),
-            timeout_s=0.2,
-        )
-
-    async def _note(self, arguments: Note, visit: Visit) -> str:
-        self.noted.append(arguments.text)
-        return "ok"
-
-    async def _burn(self, arguments: Note, visit: Visit) -> str:
-        raise RuntimeError("the token is 12345:secret")
-
-    async def _wait(self, arguments: Note, visit: Visit) -> str:
-        self.started.set()
-        await asyncio.Event().wait()
-        return "ok"
+from agent.toolkit import Toolkit
+from tests.fakes.hands import Hands, all_of, turn_of
+from tests.fakes.provider import Answer, Provider, calls, delta, says
 
 
 @pytest.fixture
@@ -68,16 +33,6 @@ async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
 @pytest.fixture
 def replica(model: OpenAIModel, hands: Hands) -> Replica:
     return Replica(model, hands.toolkit, "You are Ada.")
-
-
-async def all_of(events: AsyncGenerator[Event]) -> list[Event]:
-    return [event async for event in events]
-
-
-async def turn_of(replica: Replica, message: str = "Hi", conversation: Conversation | None = None) -> Turn:
-    events = await all_of(respond(replica, conversation or Conversation(), message))
-    assert isinstance(events[-1], TurnFinished)
-    return events[-1].turn
 
 
 async def test_text_streams_and_the_turn_ends_with_it(replica: Replica, provider: Provider) -> None:
@@ -285,62 +240,6 @@ async def test_leaving_while_a_tool_runs_keeps_a_well_formed_turn(
     await turn_of(replica, "Still there?", Conversation().and_then(progress.stopped()))
     roles = [message["role"] for message in provider.requests[-1]["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
-
-
-ANSWERS: st.SearchStrategy[Callable[[], Answer]] = st.sampled_from(
-    [
-        lambda: says("Hello."),
-        lambda: says(""),
-        lambda: says("Half", finish=None),
-        lambda: calls(("note", '{"text": "tea"}')),
-        lambda: calls(("note", '{"text": "tea"}'), ("nothing", "{}"), text="Well."),
-        lambda: calls(("note", "{}"), ("burn", '{"text": "x"}')),
-        lambda: calls(("note", "null")),
-        lambda: Answer(status=500),
-        lambda: Answer(status=400, body={"error": {"message": "no"}}),
-        lambda: Answer([delta(content="So")], raw="data: {broken\n\n"),
-        lambda: Answer(body={"id": None, "choices": None, "error": {"code": 429}}),
-    ]
-)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(script=st.lists(ANSWERS, min_size=1, max_size=8), leave_after=st.integers(0, 12))
-def test_whatever_the_provider_sends_and_whenever_the_visitor_leaves_the_next_request_is_well_formed(
-    script: list[Callable[[], Answer]], leave_after: int
-) -> None:
-    async def visit() -> Provider:
-        async with serving() as provider:
-            provider.script = [answer() for answer in script]
-            model = OpenAIModel(_impatient(provider), "scripted", 100)
-            replica = Replica(model, Hands().toolkit, "You are Ada.")
-            conversation = Conversation()
-            for message in ("One", "Two"):
-                progress, finished = Progress(Draft(message)), None
-                events = respond(replica, conversation, message)
-                count = 0
-                async for event in events:
-                    progress = progress.after(event)
-                    finished = event.turn if isinstance(event, TurnFinished) else None
-                    count += 1
-                    if message == "One" and count > leave_after:
-                        break
-                await events.aclose()
-                conversation = conversation.and_then(finished or progress.stopped())
-            provider.script = [says("Bye.")]
-            await turn_of(replica, "Three", conversation)
-            await model.close()
-            return provider
-
-    provider = asyncio.run(visit())
-    assert provider.refused == []
-    assert provider.requests[-1]["messages"][-1] == {"role": "user", "content": "Three"}
-
-
-def _impatient(provider: Provider) -> Any:
-    import openai
-
-    return openai.AsyncOpenAI(api_key="x", base_url=provider.base_url, max_retries=0)
 
 
 def test_a_step_that_a_provider_would_refuse_cannot_be_built() -> None:

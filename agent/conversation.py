@@ -116,9 +116,15 @@ class Conversation:
     """The turns of one visitor, oldest first."""
 
     turns: tuple[Turn, ...] = ()
+    summary: str = ""
+    """What was said before these turns, where they are not all."""
 
     def and_then(self, turn: Turn) -> Conversation:
-        return Conversation((*self.turns, turn))
+        return Conversation((*self.turns, turn), self.summary)
+
+    def latest(self, count: int) -> Conversation:
+        """The last turns alone."""
+        return Conversation(self.turns[-count:])
 
     @property
     def visitor_messages(self) -> tuple[str, ...]:
@@ -167,7 +173,9 @@ def to_wire(system: str, conversation: Conversation, draft: Draft, notice: str =
         notice: a line for this request alone. It joins the leading system message, since some
             providers refuse system text anywhere else; it is never stored.
     """
-    wire: list[WireMessage] = [{"role": "system", "content": f"{system}\n\n{notice}" if notice else system}]
+    earlier = f"Earlier in this conversation, for you to know: {conversation.summary}" if conversation.summary else ""
+    leading = "\n\n".join(part for part in (system, earlier, notice) if part)
+    wire: list[WireMessage] = [{"role": "system", "content": leading}]
     for turn in conversation.turns:
         wire.append({"role": "user", "content": turn.message})
         wire.extend(_steps_to_wire(turn.steps, current=False))

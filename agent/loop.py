@@ -16,13 +16,20 @@ from dataclasses import dataclass
 
 from agent.conversation import Conversation, Draft, Reply, ToolCall, ToolResult, WireMessage, to_wire
 from agent.events import Event, Replied, TextDelta, ToolFinished, ToolStarted, TurnFinished, keep_answered
-from agent.model import ChatModel, ModelError
+from agent.model import ChatModel, ModelError, TooLong
+from agent.persona import shortened
 from agent.toolkit import ToolError, Toolkit, Visit
 
 log = logging.getLogger(__name__)
 
 FAULT = "Sorry, I could not answer just now. Your message is kept; please try again in a moment. (Reference {})"
 """What the visitor reads when the provider fails. The reference stands in the log beside the reason."""
+
+KEPT_TURNS = 2
+"""So many turns are left of a conversation that the model cannot read."""
+
+MAX_CALLS = 8
+"""Calls of one reply that are run. No visitor needs more; a model that repeats itself makes hundreds."""
 
 NOTICE = "The call to {} failed. Try a different way."
 """What the model reads, once, after a call that cannot be mended was taken back."""
@@ -65,11 +72,13 @@ async def respond(
     while True:
         # 1. The persona, the conversation and this turn so far become the provider's messages.
         wire = to_wire(replica.persona, conversation, draft, notice)
+        # Should the model be able to read less than was thought: half the files, and the last turns.
+        short = to_wire(shortened(replica.persona), conversation.latest(KEPT_TURNS), draft, notice)
 
         # 2. One streamed completion with the tools; the closing one may not call any.
         reply = Reply()
         try:
-            async with aclosing(complete(replica, wire, deadline, closing=closing)) as events:
+            async with aclosing(complete(replica, (wire, short), deadline, closing=closing)) as events:
                 async for event in events:
                     yield event
                     reply = event.reply if isinstance(event, Replied) else reply
@@ -102,13 +111,20 @@ async def respond(
 
 
 async def complete(
-    replica: Replica, wire: list[WireMessage], deadline: float, *, closing: bool
+    replica: Replica, wires: Sequence[list[WireMessage]], deadline: float, *, closing: bool
 ) -> AsyncGenerator[TextDelta | Replied]:
     """One completion. What was shown of a broken stream stands, and its Reply says `cut`.
+
+    Args:
+        replica: whose model is asked.
+        wires: the messages, and shorter ones that are sent should these be too long.
+        deadline: of the whole turn, by the loop's clock.
+        closing: no tool may be called any more.
 
     Raises:
         ModelError: there is no reply, and nothing was shown.
     """
+    wire, *shorter = wires
     reply, shown = Reply(), ""
     stream = replica.model.stream(wire, replica.toolkit.schemas, "none" if closing else "auto")
     try:
@@ -119,6 +135,14 @@ async def complete(
                 else:
                     shown += piece
                     yield TextDelta(piece)
+    except TooLong as error:
+        if not shorter:
+            raise
+        log.warning("Files and history are shortened for this request. %s", error)
+        async with aclosing(complete(replica, shorter, deadline, closing=closing)) as events:
+            async for event in events:
+                yield event
+        return
     except TimeoutError:
         late = f"{replica.model.name}: no whole reply within REPLY_TIMEOUT_S"
         if not shown:
@@ -139,7 +163,10 @@ async def run(
     toolkit: Toolkit, calls: Sequence[ToolCall], visit: Visit, done: dict[tuple[str, str], str]
 ) -> AsyncGenerator[ToolStarted | ToolFinished]:
     """Runs calls in order. `done` holds what succeeded in this turn: the same call is never run twice."""
-    for call in calls:
+    for number, call in enumerate(calls):
+        if number >= MAX_CALLS:
+            yield ToolFinished(call, None)
+            continue
         yield ToolStarted(call)
         key = (call.name, call.arguments)
         try:

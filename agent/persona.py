@@ -68,6 +68,12 @@ def persona(knowledge: Knowledge, name: str, tools: Iterable[Tool[Any]], context
     return f"{RULES.format(name=name, habits=habits)}\n{_files(knowledge, budget)}"
 
 
+def shortened(persona: str) -> str:
+    """Half of the persona: the rules, and as much of the files as then fits. For a model that can read less than
+    was thought."""
+    return persona[: len(persona) // 2].removesuffix("</knowledge>") + "\n</knowledge>"
+
+
 def leaves_out(knowledge: Knowledge, context_tokens: int) -> bool:
     """The files are larger than their share of the context: the last of them are cut."""
     return (

@@ -1,0 +1,135 @@
+"""A conversation fits into what the model can read, and what was cut off leaves a summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.conversation import Conversation, Draft, Reply, Step, Turn, to_wire
+from agent.fitting import Fitting, estimate_tokens, turn_tokens, turns_to_drop
+from agent.loop import MAX_CALLS, Replica
+from agent.model import OpenAIModel, open_provider
+from agent.toolkit import Toolkit
+from tests.fakes.hands import Hands, turn_of
+from tests.fakes.provider import Answer, Provider, calls, says
+
+TOO_LONG = Answer(status=400, body={"error": {"message": "maximum context length is 8192 tokens"}})
+
+
+@pytest.fixture
+async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
+    model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5, max_retries=0)
+    yield model
+    await model.close()
+
+
+def talk(turns: int, words: int = 50) -> Conversation:
+    return Conversation(tuple(said(f"Question {n}?", f"Answer {n}. " + "word " * words) for n in range(turns)))
+
+
+def said(message: str, answer: str) -> Turn:
+    return Turn(message, (Step(Reply(answer)),))
+
+
+def fitting(model: OpenAIModel, tokens: int = 2000, *, can_write: bool = True) -> Fitting:
+    return Fitting(Replica(model, Toolkit(), "You are Ada."), tokens, 100, can_write=can_write)
+
+
+async def test_a_short_conversation_stays_as_it_is(model: OpenAIModel, provider: Provider) -> None:
+    assert await fitting(model).fit("c1", talk(3), "Hi") == talk(3)
+    assert provider.requests == []
+
+
+async def test_older_turns_go_whole_and_the_model_writes_what_they_were_about(
+    model: OpenAIModel, provider: Provider
+) -> None:
+    provider.script = [says("The visitor is Sarah from TechFirm.")]
+    fitted = await fitting(model).fit("c1", talk(30), "Hi")
+    assert fitted.summary == "The visitor is Sarah from TechFirm."
+    assert fitted.turns == talk(30).turns[-len(fitted.turns) :]
+    assert 0 < len(fitted.turns) < 30
+    assert "Question 0?" in provider.requests[0]["messages"][1]["content"]
+    system = to_wire("You are Ada.", fitted, Draft("Hi"))[0]["content"]
+    assert system.startswith("You are Ada.")
+    assert "The visitor is Sarah from TechFirm." in system
+
+
+async def test_a_summary_is_written_once_and_then_built_upon(model: OpenAIModel, provider: Provider) -> None:
+    fit = fitting(model)
+    provider.answer = lambda asked: says(f"Summary {len(provider.requests)}.")
+    first = await fit.fit("c1", talk(30), "Hi")
+    again = await fit.fit("c1", talk(30), "Hi")
+    assert first == again
+    assert len(provider.requests) == 1
+    later = await fit.fit("c1", talk(60), "Hi")
+    assert later.summary == "Summary 2."
+    asked = provider.requests[1]["messages"][1]["content"]
+    assert asked.startswith("Earlier: Summary 1.")
+    assert "Question 0?" not in asked
+
+
+async def test_summaries_of_two_conversations_stay_apart(model: OpenAIModel, provider: Provider) -> None:
+    fit = fitting(model)
+    provider.script = [says("One."), says("Two.")]
+    assert (await fit.fit("c1", talk(30), "Hi")).summary == "One."
+    assert (await fit.fit("c2", talk(30), "Hi")).summary == "Two."
+    assert (await fit.fit("c1", talk(30), "Hi")).summary == "One."
+
+
+@pytest.mark.parametrize("can_write", [True, False])
+async def test_without_a_written_summary_the_visitors_own_words_stay(
+    model: OpenAIModel, provider: Provider, can_write: bool
+) -> None:
+    provider.answer = lambda asked: Answer(status=500)
+    fitted = await fitting(model, can_write=can_write).fit("c1", talk(8, words=200), "Hi")
+    assert '"Question 0?"' in fitted.summary
+
+
+async def test_the_start_can_tell_that_the_persona_alone_is_too_large(model: OpenAIModel) -> None:
+    assert not fitting(model).persona_is_too_large
+    assert Fitting(Replica(model, Toolkit(), "word " * 2000), 2000, 100, can_write=True).persona_is_too_large
+
+
+@given(st.lists(st.integers(1, 400), max_size=60), st.integers(50, 1000))
+def test_what_is_left_fits_and_the_beginning_stays_the_same_for_many_turns(sizes: list[int], budget: int) -> None:
+    turns = [said("x" * size, "y") for size in sizes]
+    drops = [turns_to_drop(turns[:count], budget) for count in range(len(turns) + 1)]
+    assert sum(turn_tokens(turn) for turn in turns[drops[-1] :]) <= budget
+    assert drops == sorted(drops)
+    for count, (before, now) in enumerate(pairwise(drops), 1):
+        if now > before:
+            assert sum(turn_tokens(turn) for turn in turns[now:count]) <= budget / 2
+
+
+@pytest.mark.parametrize("text", ["Where were you born?", "¿Dónde naciste?", "你在哪里出生？", "🎉" * 10])
+def test_the_estimate_errs_on_the_safe_side(text: str) -> None:
+    assert len(text.split()) <= estimate_tokens(text) <= len(text.encode())
+
+
+async def test_a_request_that_is_too_long_is_sent_once_more_and_shorter(model: OpenAIModel, provider: Provider) -> None:
+    provider.script = [TOO_LONG, says("Hello.")]
+    replica = Replica(model, Toolkit(), "You are Ada.\n<knowledge>\n" + "word " * 500 + "</knowledge>")
+    assert (await turn_of(replica, "Hi", talk(10))).text == "Hello."
+    first, second = (json.dumps(request["messages"]) for request in provider.requests)
+    assert len(second) < 0.6 * len(first)
+    assert len(provider.requests[1]["messages"]) == 6
+    assert provider.requests[1]["messages"][0]["content"].endswith("</knowledge>")
+
+
+async def test_a_model_that_can_read_next_to_nothing_gets_a_sentence(model: OpenAIModel, provider: Provider) -> None:
+    provider.answer = lambda asked: TOO_LONG
+    assert "Your message is kept" in (await turn_of(Replica(model, Toolkit(), "You are Ada."), "Hi")).text
+    assert len(provider.requests) == 2
+
+
+async def test_a_model_that_repeats_a_call_is_stopped(model: OpenAIModel, provider: Provider) -> None:
+    hands = Hands()
+    many = [("note", json.dumps({"text": str(number)})) for number in range(100)]
+    provider.script = [calls(*many), says("Done.")]
+    assert (await turn_of(Replica(model, hands.toolkit, "You are Ada."))).text == "Done."
+    assert len(hands.noted) == MAX_CALLS

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,39 +14,13 @@ from sqlalchemy.exc import IntegrityError
 
 from agent.conversation import Conversation, Reply, Step, ToolCall, ToolResult, Turn, Usage
 from store.database import open_engine
-from store.records import Contact, Question, StoreError
+from store.records import Question, StoreError
 from store.store import Store
-
-LATER = timedelta(days=1)
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/deep/folder/replica.sqlite3"
-
-
-@pytest.fixture
-async def store(url: str) -> AsyncIterator[Store]:
-    store = Store.open(url)
-    yield store
-    await store.close()
-
-
-def contact(email: str = "jane@example.org", notes: str = "a job", name: str = "Jane", talk: str = "talk-1") -> Contact:
-    return Contact(talk, email, email, notes, name)
+from tests.alert_house import text_of
 
 
 def said(text: str, message: str = "Hello") -> Turn:
     return Turn(message, (Step(Reply(text)),))
-
-
-def text_of(reference: str) -> str:
-    return f"An alert, {reference}"
-
-
-async def due(store: Store) -> list[str]:
-    """Texts of all alerts that wait, whenever they are due."""
-    return [alert.text for alert in await store.claim_due_alerts(100, datetime.now(UTC) + LATER)]
 
 
 # Conversations
@@ -167,165 +139,6 @@ async def test_half_surrogates_and_nul_are_mended_rather_than_refused(store: Sto
     assert turn.text == "lone \ufffd, joined \U0001f600"
     assert await store.add_question(Question("talk", "why \ud800?"), text_of)
     assert not await store.add_question(Question("talk", "why \ud800?"), text_of)
-
-
-# Contacts and questions
-
-
-async def test_a_contact_is_kept_with_one_alert(store: Store) -> None:
-    jane = Contact("talk", "jane@bücher.example", "jane@xn--bcher-kva.example", "a job", "Jane", disposable=True)
-    assert await store.add_contact(jane, text_of)
-    assert await store.contacts() == [jane]
-    (alert,) = await store.claim_due_alerts(10, datetime.now(UTC))
-    assert (alert.kind, alert.text, alert.attempts) == ("contact", f"An alert, {alert.reference}", 1)
-    assert alert.reference.startswith("C-")
-    assert alert.created.utcoffset() == timedelta(0)
-
-
-async def test_a_contact_without_an_alert_is_not_kept(store: Store) -> None:
-    def fails(reference: str) -> str:
-        raise ZeroDivisionError(reference)
-
-    with pytest.raises(ZeroDivisionError):
-        await store.add_contact(contact(), fails)
-    with pytest.raises(ZeroDivisionError):
-        await store.add_question(Question("talk", "Why?"), fails)
-    assert (await store.contacts(), await store.questions(), await due(store)) == ([], [], [])
-    assert await store.add_contact(contact(), text_of)
-
-
-async def test_the_same_address_in_a_conversation_is_one_alert(store: Store) -> None:
-    assert await store.add_contact(contact("Jane@Example.org"), text_of)
-    assert not await store.add_contact(contact("jane@example.ORG"), text_of)
-    assert await store.add_contact(contact("john@example.org"), text_of)
-    assert await store.add_contact(contact("jane@example.org", talk="talk-2"), text_of)
-    assert len(await due(store)) == 3
-
-
-async def test_newer_notes_and_a_newer_name_are_kept(store: Store) -> None:
-    await store.add_contact(contact(notes="a job", name=""), text_of)
-    assert not await store.add_contact(contact(notes="a job in Turin", name="Jane"), text_of)
-    assert not await store.add_contact(contact(notes="", name=""), text_of)
-    assert await store.contacts() == [contact(notes="a job in Turin", name="Jane")]
-
-
-@pytest.mark.parametrize("again", ["Do you ski?", "do you  SKI", " Do you\nski ?! ", "Do you ski…", "do you ski。"])
-async def test_the_same_question_in_a_conversation_is_one_alert(store: Store, again: str) -> None:
-    assert await store.add_question(Question("talk", "Do you ski?"), text_of)
-    assert not await store.add_question(Question("talk", again), text_of)
-    assert await store.questions() == [Question("talk", "Do you ski?")]
-    assert len(await due(store)) == 1
-
-
-@pytest.mark.parametrize("other", ["Do you swim?", "Do you ski in C++?", "?"])
-async def test_another_question_is_another_alert(store: Store, other: str) -> None:
-    assert await store.add_question(Question("talk", "Do you ski?"), text_of)
-    assert await store.add_question(Question("talk", other), text_of)
-    assert await store.add_question(Question("talk 2", "Do you ski?"), text_of)
-
-
-async def test_contacts_and_questions_come_newest_first(store: Store) -> None:
-    for email in ("a@example.org", "b@example.org"):
-        await store.add_contact(contact(email), text_of)
-        await store.add_question(Question("talk", f"Who is {email}?"), text_of)
-    assert [one.email for one in await store.contacts()] == ["b@example.org", "a@example.org"]
-    assert [one.question for one in await store.questions()] == ["Who is b@example.org?", "Who is a@example.org?"]
-
-
-async def test_one_of_many_simultaneous_contacts_wins(store: Store, url: str) -> None:
-    other = Store.open(url)
-    fresh = await asyncio.gather(*[one.add_contact(contact(), text_of) for one in (store, other) * 10])
-    await other.close()
-    assert sorted(fresh) == [False] * 19 + [True]
-    assert len(await due(store)) == 1
-
-
-async def test_references_are_readable_and_differ(store: Store) -> None:
-    references: list[str] = []
-
-    def collect(reference: str) -> str:
-        references.append(reference)
-        return reference
-
-    for index in range(40):
-        await store.add_question(Question("talk", f"Question {index}"), collect)
-    assert len(set(references)) == 40
-    assert not set("".join(one.removeprefix("Q-") for one in references)) & set("01OILAEIU-")
-
-
-# Alerts
-
-
-async def test_trouble_is_told_once_in_its_time(store: Store) -> None:
-    hour = timedelta(hours=1)
-    assert await store.add_trouble("provider", "It is down", hour)
-    assert not await store.add_trouble("provider", "It is still down", hour)
-    assert await store.add_trouble("disk", "It is full", hour)
-    assert await store.add_trouble("provider", "Down again", timedelta(0))
-    assert await due(store) == ["It is down", "It is full", "Down again"]
-
-
-async def test_an_alert_is_claimed_once_and_oldest_first(store: Store) -> None:
-    for index in range(3):
-        await store.add_question(Question("talk", f"Question {index}"), lambda _, index=index: str(index))
-    now = datetime.now(UTC)
-    assert [alert.text for alert in await store.claim_due_alerts(2, now)] == ["0", "1"]
-    assert [alert.text for alert in await store.claim_due_alerts(2, now)] == ["2"]
-    assert await store.claim_due_alerts(2, now) == []
-
-
-async def test_a_claim_of_a_process_that_died_runs_out(store: Store) -> None:
-    await store.add_question(Question("talk", "Why?"), text_of)
-    now = datetime.now(UTC)
-    assert len(await store.claim_due_alerts(1, now)) == 1
-    (again,) = await store.claim_due_alerts(1, now + timedelta(minutes=11))
-    assert again.attempts == 2
-
-
-async def test_a_failed_alert_waits_for_its_time(store: Store) -> None:
-    await store.add_question(Question("talk", "Why?"), text_of)
-    now = datetime.now(UTC)
-    (alert,) = await store.claim_due_alerts(1, now)
-    soon = (now + timedelta(minutes=5)).astimezone(timezone(timedelta(hours=9)))
-    await store.mark_failed(alert.id, soon, "Telegram is away")
-    assert await store.next_alert_due() == soon
-    assert await store.claim_due_alerts(1, soon - timedelta(seconds=1)) == []
-    assert await store.alert_counts() == {"pending": 0, "failed": 1, "kept": 0, "sent": 0}
-    assert len(await store.claim_due_alerts(1, soon)) == 1
-
-
-async def test_a_sent_alert_is_never_handed_out_again(store: Store) -> None:
-    await store.add_question(Question("talk", "Why?"), text_of)
-    (alert,) = await store.claim_due_alerts(1, datetime.now(UTC))
-    await store.mark_sent(alert.id)
-    await store.release_alerts(datetime.now(UTC))
-    assert await due(store) == []
-    assert await store.next_alert_due() is None
-    assert await store.alert_counts() == {"pending": 0, "failed": 0, "kept": 0, "sent": 1}
-
-
-async def test_a_kept_alert_waits_until_it_is_released(store: Store) -> None:
-    await store.add_question(Question("talk", "Why?"), text_of)
-    (alert,) = await store.claim_due_alerts(1, datetime.now(UTC))
-    await store.mark_kept(alert.id)
-    assert await due(store) == []
-    await store.release_alerts(datetime.now(UTC))
-    assert len(await due(store)) == 1
-
-
-async def test_release_makes_failed_and_claimed_alerts_due(store: Store) -> None:
-    for index in range(2):
-        await store.add_question(Question("talk", f"Question {index}"), text_of)
-    now = datetime.now(UTC)
-    failed, _claimed = await store.claim_due_alerts(2, now)
-    await store.mark_failed(failed.id, now + LATER, "away")
-    await store.release_alerts(now)
-    assert len(await store.claim_due_alerts(5, now)) == 2
-
-
-async def test_a_time_without_a_zone_is_refused(store: Store) -> None:
-    with pytest.raises(StoreError):
-        await store.claim_due_alerts(1, datetime(2030, 1, 1))
 
 
 # The database

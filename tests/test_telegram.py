@@ -1,103 +1,26 @@
-"""Telegram and the webhook against strict servers: what arrives, what the owner is told, and that no secret leaks."""
+"""Telegram against a strict server: what arrives, what the owner is told, and that no secret leaks."""
 
 from __future__ import annotations
 
 import asyncio
-import io
 import logging
-import os
 import socket
-import subprocess
-import sys
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from agent.settings import load_settings
-from alerts.channel import AlertError
-from alerts.telegram import Telegram, main
-from alerts.text import split_for_telegram
-from alerts.webhook import Webhook
+from alerts.telegram import Telegram
+from tests.alert_house import QUICK, assert_hidden, failure
 from tests.fakes.telegram import Drip, FakeTelegram, FakeWebhook, Fault, Hangup, Silence, Status
-
-QUICK = (1.0, 0.3)
-"""Time-outs for faults that have to run into one."""
-
-
-@pytest.fixture
-def api() -> Iterator[FakeTelegram]:
-    with FakeTelegram() as api:
-        yield api
-
-
-@pytest.fixture
-def hook() -> Iterator[FakeWebhook]:
-    with FakeWebhook() as hook:
-        yield hook
 
 
 @pytest.fixture
 def telegram(api: FakeTelegram) -> Iterator[Telegram]:
     with closing(Telegram(api.token, api.chat_id, api.url, timeout_s=QUICK)) as telegram:
         yield telegram
-
-
-@pytest.fixture
-def webhook(hook: FakeWebhook) -> Iterator[Webhook]:
-    with closing(Webhook(hook.address, timeout_s=QUICK)) as webhook:
-        yield webhook
-
-
-def failure(push: Callable[[str], None], text: str = "Hello") -> AlertError:
-    with pytest.raises(AlertError) as caught:
-        push(text)
-    return caught.value
-
-
-def units(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
-
-
-# Splitting
-
-bits = ["a", " ", "\n", "é", "\U0001f600", "word ", "a line\n"]
-texts = st.lists(st.sampled_from(bits), max_size=100).map("".join)
-
-
-@given(text=texts | st.text(), limit=st.integers(2, 40))
-def test_pieces_join_to_the_text_and_none_is_empty_or_too_long(text: str, limit: int) -> None:
-    pieces = split_for_telegram(text, limit)
-    assert "".join(pieces) == text
-    assert all(0 < len(piece.encode("utf-16-le", "surrogatepass")) // 2 <= limit for piece in pieces)
-
-
-@given(text=texts, limit=st.integers(2, 40))
-def test_a_piece_is_blank_only_where_blanks_fill_it(text: str, limit: int) -> None:
-    for piece in split_for_telegram(text, limit)[:-1]:
-        assert piece.strip() or units(piece) >= limit - 1
-
-
-def test_pieces_end_with_a_line_where_they_can() -> None:
-    text = "".join(f"line {number:04}\n" for number in range(1000))
-    pieces = split_for_telegram(text)
-    assert len(pieces) == 3
-    assert all(piece.endswith("\n") for piece in pieces)
-
-
-def test_a_long_line_is_cut_between_words() -> None:
-    assert split_for_telegram("one two three four", 10) == ["one two ", "three four"]
-
-
-def test_a_limit_too_small_for_a_character_is_refused() -> None:
-    with pytest.raises(ValueError, match="not 1"):
-        split_for_telegram("text", 1)
 
 
 # What arrives
@@ -211,14 +134,6 @@ def test_every_refusal_says_what_to_do_and_leaks_no_token(
     assert_hidden(api.token, error, caplog)
 
 
-def assert_hidden(secret: str, error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither the error, nor anything that hangs on it, nor the log holds the secret."""
-    assert secret not in "".join(traceback.format_exception(error)) + repr(error) + caplog.text
-    for inner in (error.__context__, error.__cause__):
-        if inner is not None:
-            assert_hidden(secret, inner, caplog)
-
-
 def test_an_owner_who_blocked_the_bot_or_never_started_it_is_told(api: FakeTelegram, telegram: Telegram) -> None:
     api.blocked.add(api.chat_id)
     assert "unblock" in failure(telegram.push).reason
@@ -302,146 +217,3 @@ def test_the_token_is_hidden_in_the_log_at_debug_and_in_warnings(
 def test_a_relay_that_repeats_the_token_does_not_bring_it_to_the_owner(api: FakeTelegram, telegram: Telegram) -> None:
     api.fail_next(refusal(400, f"no route to /bot{api.token}/sendMessage"))
     assert "no route to /bot…/sendMessage" in failure(telegram.push).reason
-
-
-# python -m alerts.telegram
-
-
-def run(api: FakeTelegram, *argv: str, **variables: str) -> tuple[int, list[str]]:
-    environment = {"TELEGRAM_BOT_TOKEN": api.token, "TELEGRAM_API_URL": api.url} | variables
-    out = io.StringIO()
-    code = main(argv, load_settings({name: value for name, value in environment.items() if value}), out)
-    assert api.token not in out.getvalue()
-    return code, out.getvalue().splitlines()
-
-
-def test_the_helper_finds_everybody_who_wrote(api: FakeTelegram) -> None:
-    api.update(poll={"id": "1"})
-    api.press_start("123456789", first_name="Ada", last_name="Lovelace\nX")
-    api.update(my_chat_member={"chat": {"id": -1005, "type": "channel", "title": "Alerts"}})
-    code, lines = run(api)
-    assert code == 0
-    assert lines[:2] == [
-        "The token works: it belongs to @fake_replica_bot.",
-        "Open https://t.me/fake_replica_bot and press Start. I wait up to 60 seconds.",
-    ]
-    assert lines[2].startswith("Ada Lovelace X wrote to the bot.")
-    assert [line for line in lines if "=" in line] == ["TELEGRAM_CHAT_ID=123456789", "TELEGRAM_CHAT_ID=-1005"]
-    assert run(api)[1] == lines
-
-
-async def test_the_helper_waits_for_start(api: FakeTelegram) -> None:
-    api.update(poll={"id": "1"})
-    running = asyncio.create_task(asyncio.to_thread(run, api))
-    await api.requests_arrive(3)
-    api.press_start("77", first_name="Ada")
-    code, lines = await running
-    assert (code, lines[-1]) == (0, "TELEGRAM_CHAT_ID=77")
-
-
-def test_the_helper_gives_up_in_time(api: FakeTelegram) -> None:
-    code, lines = run(api, "--wait", "0.1")
-    assert (code, lines[-1]) == (
-        1,
-        "Nobody wrote to the bot within 0.1 seconds: press Start there, then run this again.",
-    )
-
-
-def test_the_helper_sends_a_test_message(api: FakeTelegram) -> None:
-    code, lines = run(api, TELEGRAM_CHAT_ID=api.chat_id)
-    assert (code, lines[-1]) == (0, "The test message arrived in chat 4242: look at your phone.")
-    assert [message.text for message in api.messages] == ["Your replica can reach you here. This was a test."]
-
-
-@pytest.mark.parametrize(
-    ("variables", "words"),
-    [
-        ({"TELEGRAM_BOT_TOKEN": ""}, "TELEGRAM_BOT_TOKEN is not set"),
-        ({"TELEGRAM_BOT_TOKEN": "123456789:AAF-another_token_of_another_bot"}, "Telegram refused the token"),
-        ({"TELEGRAM_API_URL": "http://telegram.invalid"}, "This host cannot reach Telegram"),
-        ({"TELEGRAM_CHAT_ID": "999"}, "Telegram does not find the chat"),
-    ],
-)
-def test_the_helper_says_a_failure_in_one_line(api: FakeTelegram, variables: dict[str, str], words: str) -> None:
-    code, lines = run(api, **variables)
-    assert code == 1
-    assert lines[-1].startswith(words)
-    assert all("Traceback" not in line for line in lines)
-
-
-def test_the_helper_says_that_a_webhook_is_in_the_way(api: FakeTelegram) -> None:
-    api.has_webhook = True
-    code, lines = run(api)
-    assert (code, len(lines)) == (1, 3)
-    assert "the bot has a webhook" in lines[-1]
-
-
-@pytest.mark.parametrize(("chat_id", "code"), [("4242", 0), ("999", 1), ("not a number", 1)])
-def test_the_helper_runs_as_a_program(api: FakeTelegram, tmp_path: Path, chat_id: str, code: int) -> None:
-    """From a folder whose .env has the token."""
-    (tmp_path / ".env").write_text(f"TELEGRAM_BOT_TOKEN={api.token}\nTELEGRAM_API_URL={api.url}\n")
-    root = str(Path(__file__).parent.parent)
-    done = subprocess.run(
-        [sys.executable, "-m", "alerts.telegram"],
-        env={**os.environ, "PYTHONPATH": root, "TELEGRAM_CHAT_ID": chat_id},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (code, "")
-    assert api.token not in done.stdout
-    assert ("arrived" in done.stdout) is (code == 0)
-
-
-# The webhook
-
-
-async def test_the_webhook_gets_text_and_content(hook: FakeWebhook, webhook: Webhook) -> None:
-    await webhook.send("New contact: Jane\nC-7KQ2M")
-    (message,) = await hook.messages_arrive(1)
-    assert message.payload == {"text": "New contact: Jane\nC-7KQ2M", "content": "New contact: Jane\nC-7KQ2M"}
-
-
-def test_the_webhook_gets_long_text_in_pieces(hook: FakeWebhook, webhook: Webhook) -> None:
-    text = "line of a long text\n" * 400
-    webhook.push(text)
-    assert "".join(message.text for message in hook.messages) == text
-
-
-@pytest.mark.parametrize(
-    ("fault", "words", "permanent", "retry_after_s"),
-    [
-        (Status(404, "no_service"), "(404): check ALERT_WEBHOOK_URL", True, None),
-        (Status(302, "", {"Location": "/"}), "(302): check ALERT_WEBHOOK_URL", True, None),
-        (Status(429, {"message": "rate limited", "retry_after": 0.5}), "a pause", False, 0.5),
-        (Status(429, "", {"Retry-After": "3"}), "a pause", False, 3),
-        (Status(503, "", {"Retry-After": "30"}), "fault of its own (503)", False, 30),
-        (Hangup(), "cannot reach the webhook (the connection broke off)", False, None),
-        (Silence(), "(it did not answer in time)", False, None),
-    ],
-)
-def test_the_webhook_says_what_to_do_and_hides_its_address(
-    hook: FakeWebhook,
-    webhook: Webhook,
-    caplog: pytest.LogCaptureFixture,
-    fault: Fault,
-    words: str,
-    permanent: bool,
-    retry_after_s: float | None,
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    hook.fail_next(fault)
-    error = failure(webhook.push)
-    assert words in error.reason
-    assert (error.permanent, error.retry_after_s) == (permanent, retry_after_s)
-    assert_hidden(hook.path, error, caplog)
-
-
-@pytest.mark.parametrize("address", ["https://hooks.invalid/secret?key=secret", "no address, but a secret", "http://"])
-def test_a_webhook_that_cannot_be_reached_hides_its_address(caplog: pytest.LogCaptureFixture, address: str) -> None:
-    caplog.set_level(logging.DEBUG)
-    with closing(Webhook(address)) as webhook:
-        error = failure(webhook.push)
-    assert "cannot reach the webhook" in error.reason
-    assert_hidden("secret", error, caplog)

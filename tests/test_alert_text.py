@@ -1,0 +1,91 @@
+"""What the owner reads, and how it is cut into messages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alerts.text import contact_text, question_text, split_for_telegram
+from store.records import Contact, Question
+from tests.alert_house import JANE
+
+
+def test_the_first_lines_say_what_who_and_where() -> None:
+    text = contact_text(JANE, ["Visitor: Hello", "Replica: Good day"], "C-7KQ2M")
+    assert text.splitlines() == [
+        "New contact: Jane Doe",
+        "jane@example.org",
+        "Wants: to talk about a job in Turin",
+        "> Visitor: Hello",
+        "> Replica: Good day",
+        "C-7KQ2M",
+    ]
+
+
+def test_without_a_name_the_address_says_who() -> None:
+    text = contact_text(Contact("talk", "jane@example.org", "jane@example.org", " "), [], "C-7KQ2M")
+    assert text == "New contact: jane@example.org\nC-7KQ2M"
+
+
+def test_an_international_and_a_disposable_address_are_marked() -> None:
+    contact = Contact("talk", "jane@bücher.example", "jane@xn--bcher-kva.example", "a job", "Jane", disposable=True)
+    assert contact_text(contact, [], "C-1").splitlines()[1] == (
+        "jane@bücher.example · jane@xn--bcher-kva.example · disposable address"
+    )
+
+
+def test_a_question_comes_first_and_only_three_lines_of_the_talk_with_it() -> None:
+    text = question_text(Question("talk", "Do you ski?"), ["one", "two", "", "four", "five"], "Q-1")
+    assert text.splitlines() == ["I could not answer: Do you ski?", "> four", "> five", "Q-1"]
+
+
+def test_a_visitor_cannot_forge_lines_or_turn_the_writing_round() -> None:
+    contact = Contact("talk", "jane@example.org", "jane@example.org", "a job\x1b[2J\r\nC-FAKE1", "Jane\u202e\nDoe\x00")
+    assert contact_text(contact, ["a\nb\u2028c"], "C-7KQ2M").splitlines() == [
+        "New contact: Jane Doe",
+        "jane@example.org",
+        "Wants: a job [2J C-FAKE1",
+        "> a b c",
+        "C-7KQ2M",
+    ]
+
+
+# Splitting
+
+
+def units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+bits = ["a", " ", "\n", "é", "\U0001f600", "word ", "a line\n"]
+texts = st.lists(st.sampled_from(bits), max_size=100).map("".join)
+
+
+@given(text=texts | st.text(), limit=st.integers(2, 40))
+def test_pieces_join_to_the_text_and_none_is_empty_or_too_long(text: str, limit: int) -> None:
+    pieces = split_for_telegram(text, limit)
+    assert "".join(pieces) == text
+    assert all(0 < len(piece.encode("utf-16-le", "surrogatepass")) // 2 <= limit for piece in pieces)
+
+
+@given(text=texts, limit=st.integers(2, 40))
+def test_a_piece_is_blank_only_where_blanks_fill_it(text: str, limit: int) -> None:
+    for piece in split_for_telegram(text, limit)[:-1]:
+        assert piece.strip() or units(piece) >= limit - 1
+
+
+def test_pieces_end_with_a_line_where_they_can() -> None:
+    text = "".join(f"line {number:04}\n" for number in range(1000))
+    pieces = split_for_telegram(text)
+    assert len(pieces) == 3
+    assert all(piece.endswith("\n") for piece in pieces)
+
+
+def test_a_long_line_is_cut_between_words() -> None:
+    assert split_for_telegram("one two three four", 10) == ["one two ", "three four"]
+
+
+def test_a_limit_too_small_for_a_character_is_refused() -> None:
+    with pytest.raises(ValueError, match="not 1"):
+        split_for_telegram("text", 1)

@@ -22,7 +22,7 @@ export function turnOf(question, on) {
   const mark = make("p", { class: "mark" });
   const actions = make("div", { class: "actions", role: "group", "aria-label": "This reply" });
   const root = make("article", { class: "turn" }, asked, make("div", { class: "answer" }, tools, bot, mark, actions));
-  const turn = { root, question, number: 0, liked: null, state: "waiting" };
+  const turn = { root, question, number: null, liked: null, state: "waiting" };
   let shown = [];
 
   const copy = button("copy", "Copy this reply", () => copyText(bot, copy));
@@ -49,7 +49,7 @@ export function turnOf(question, on) {
     mark.textContent = MARKS[state] || "";
     mark.hidden = !MARKS[state];
     copy.hidden = !bot.textContent;
-    thumbs.up.hidden = thumbs.down.hidden = !turn.number || !bot.textContent || state === "failed";
+    thumbs.up.hidden = thumbs.down.hidden = turn.number === null || !bot.textContent || state === "failed";
   };
 
   // Only the blocks that changed are drawn: the last one or two, while a reply is written.

@@ -38,7 +38,8 @@ class Showing:
     """A turn that is being answered, as far as it has come."""
 
     tools: Tools
-    number: int = 0
+    number: int | None = None
+    """None until the message is taken."""
     progress: Progress = field(default_factory=lambda: Progress(Draft("")))
     lines: tuple[Line, ...] = ()
     turn: Turn | None = None

@@ -261,7 +261,7 @@ def test_a_finished_turn_says_how_it_ended() -> None:
         return shown_after(TextDelta("So"), TurnFinished(Draft("q").ended(reply), stop))
 
     assert ended(Reply("So it is."), "answered") == {
-        "number": 0, "state": "done", "blocks": ["<p>So it is.</p>\n"], "tools": [],
+        "number": None, "state": "done", "blocks": ["<p>So it is.</p>\n"], "tools": [],
     }  # fmt: skip
     assert ended(Reply("So", finish="cut"), "answered")["state"] == "broken"
     assert ended(Reply("Sorry."), "failed")["state"] == "failed"

@@ -65,7 +65,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     terminalreporter.section("skipped, and CI forbids it", red=True)
     for report in skipped:
-        terminalreporter.write_line(f"{report.nodeid}: {report.longrepr}")
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        terminalreporter.write_line(f"{report.nodeid}: {why}")
 
 
 def _skipped(config: pytest.Config) -> list[pytest.TestReport]:

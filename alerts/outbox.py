@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from alerts.channel import AlertError, Channel
-from alerts.text import contact_text, one_line, question_text
+from alerts.text import contact_text, digest_text, one_line, question_text
 from store.records import Alert, Contact, Question
 from store.store import Store
 
@@ -25,6 +25,14 @@ LOOK_AGAIN_S = 30.0
 """How often the worker looks into the store unasked, in seconds."""
 TROUBLE_EVERY = timedelta(hours=1)
 
+HOUR = timedelta(hours=1)
+ALERTS_AN_HOUR = 60
+"""When so many have gone out within an hour, the others go out bundled."""
+DIGEST_EVERY = timedelta(minutes=10)
+"""How long alerts are gathered for a digest, counted from the message before."""
+DIGEST_ALERTS = 100
+"""So many fit into one digest; what is left waits for the next one."""
+
 NO_CHANNEL = (
     "no channel is set, so alerts are only stored and logged: "
     "set TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID, or ALERT_WEBHOOK_URL"
@@ -36,6 +44,23 @@ def back_off_s(attempts: int) -> float:
     return min(MAX_BACK_OFF_S, 2.0 ** min(attempts, MANY)) * random.uniform(0.5, 1)
 
 
+def room(sent: int, last: datetime | None, now: datetime) -> tuple[int, float]:
+    """How many alerts the next message holds, and how long it has to wait, in seconds.
+
+    Args:
+        sent: alerts that went out within the last hour.
+        last: when the last of them did.
+        now: the present.
+    """
+    if last is None or sent < ALERTS_AN_HOUR:
+        return 1, 0.0
+    return DIGEST_ALERTS, max(0.0, (last + DIGEST_EVERY - now).total_seconds())
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 class Outbox:
     """Owns the worker. Whoever hands in an alert never waits for its delivery.
 
@@ -43,14 +68,21 @@ class Outbox:
         store: keeps the alerts.
         channels: tried in this order, until one takes the alert. None: alerts wait in the store for one.
         back_off: seconds to wait after so many failed tries.
+        now: the clock, with its zone.
     """
 
     def __init__(
-        self, store: Store, channels: Sequence[Channel], *, back_off: Callable[[int], float] = back_off_s
+        self,
+        store: Store,
+        channels: Sequence[Channel],
+        *,
+        back_off: Callable[[int], float] = back_off_s,
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._store = store
         self._channels = tuple(channels)
         self._back_off = back_off
+        self._now = now
         self._woken = asyncio.Event()
         self._running = False
         self._released = False
@@ -109,9 +141,8 @@ class Outbox:
             pass
 
     async def _step(self) -> float:
-        """Delivers one alert, if one is due. Returns how long nothing is to be done, in seconds."""
         try:
-            wait_s = await self._deliver_next()
+            wait_s = await self.deliver_next()
         except Exception as error:
             # Nothing may end the worker. Its errors are those of the store; a channel's were caught before.
             log.exception("The outbox cannot use the store (%s)", type(error).__name__)
@@ -120,33 +151,42 @@ class Outbox:
         self._problems.pop("store", None)
         return wait_s
 
-    async def _deliver_next(self) -> float:
-        now = datetime.now(UTC)
+    async def deliver_next(self) -> float:
+        """Sends one message, if one is due. Returns how long nothing is to be done, in seconds."""
+        now = self._now()
         if self._channels and not self._released:
             await self._store.release_alerts(now)  # a restart may have mended what they waited for
             self._released = True
-        for alert in await self._store.claim_due_alerts(1, now):
-            await self._deliver(alert)
+        alerts, wait_s = room(*await self._store.alerts_sent_since(now - HOUR), now)
+        if wait_s > 0:
+            return min(LOOK_AGAIN_S, wait_s)
+        if claimed := await self._store.claim_due_alerts(alerts, now):
+            await self._deliver(claimed)
             return 0
         due = await self._store.next_alert_due()
         return LOOK_AGAIN_S if due is None else min(LOOK_AGAIN_S, max(0.0, (due - now).total_seconds()))
 
-    async def _deliver(self, alert: Alert) -> None:
+    async def _deliver(self, alerts: Sequence[Alert]) -> None:
+        """Sends one message; its alerts are marked together, when it has gone out or failed as a whole."""
         if not self._channels:
-            log.warning("Alert without a channel, kept in the store: %s", " · ".join(alert.text.splitlines()))
-            await self._store.mark_kept(alert.id)
+            for alert in alerts:
+                log.warning("Alert without a channel, kept in the store: %s", " · ".join(alert.text.splitlines()))
+                await self._store.mark_kept(alert.id)
             return
+        text = alerts[0].text if len(alerts) == 1 else digest_text(alerts)
         failures: list[AlertError] = []
         for channel in self._channels:
-            failure = await self._try(channel, alert.text)
+            failure = await self._try(channel, text)
             if failure is None:
-                await self._delivered(alert, channel)
+                await self._delivered(alerts, channel)
                 return
             failures.append(failure)
-        wait_s = min(self._wait_s(failure, alert.attempts) for failure in failures)
+        attempts = max(alert.attempts for alert in alerts)
+        wait_s = min(self._wait_s(failure, attempts) for failure in failures)
         reasons = "; ".join(failure.reason for failure in failures)
-        log.warning("Alert %s did not go out: %s. Next try in %.0f s.", alert.reference, reasons, wait_s)
-        await self._store.mark_failed(alert.id, datetime.now(UTC) + timedelta(seconds=wait_s), reasons)
+        log.warning("Alert %s did not go out: %s. Next try in %.0f s.", _references(alerts), reasons, wait_s)
+        retry_at = self._now() + timedelta(seconds=wait_s)
+        await self._store.mark_failed([alert.id for alert in alerts], retry_at, reasons)
 
     async def _try(self, channel: Channel, text: str) -> AlertError | None:
         pause_s = self._pauses.get(channel.name, 0) - time.monotonic()
@@ -165,13 +205,17 @@ class Outbox:
             self._pauses[channel.name] = time.monotonic() + min(MAX_PAUSE_S, failure.retry_after_s)
         return failure
 
-    async def _delivered(self, alert: Alert, channel: Channel) -> None:
-        await self._store.mark_sent(alert.id)
-        log.info("Alert %s went out by %s", alert.reference, channel.name)
+    async def _delivered(self, alerts: Sequence[Alert], channel: Channel) -> None:
+        await self._store.mark_sent([alert.id for alert in alerts], self._now())
+        log.info("Alert %s went out by %s", _references(alerts), channel.name)
         if self._problems.pop(channel.name, None):
-            await self._store.release_alerts(datetime.now(UTC))  # the way is free again for the others too
+            await self._store.release_alerts(self._now())  # the way is free again for the others too
 
     def _wait_s(self, failure: AlertError, attempts: int) -> float:
         if failure.retry_after_s is not None:
             return min(MAX_PAUSE_S, max(1.0, failure.retry_after_s))
         return self._back_off(MANY if failure.permanent else attempts)
+
+
+def _references(alerts: Sequence[Alert]) -> str:
+    return ", ".join(alert.reference for alert in alerts)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from store.records import Contact, Question
+from store.records import Alert, Contact, Question
 
 TELEGRAM_LIMIT = 4096
 """UTF-16 units that Telegram takes in one message."""
 
 EXCERPT_LINES = 3
+
+BRIEF_CHARS = 160
+ADDRESS_CHARS = 340
+"""An address is never cut: it has up to 320 characters, and a few words before it."""
 
 _CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")
 _DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
@@ -31,6 +36,14 @@ def contact_text(contact: Contact, excerpt: Sequence[str], reference: str) -> st
 
 def question_text(question: Question, excerpt: Sequence[str], reference: str) -> str:
     return _lines([f"I could not answer: {question.question}", *_quoted(excerpt), reference])
+
+
+def digest_text(alerts: Sequence[Alert]) -> str:
+    """Many alerts as one message: first how many of which kind, then a line for each, contacts first."""
+    ordered = sorted(alerts, key=lambda alert: (alert.kind != "contact", alert.kind != "trouble", alert.id))
+    counts = Counter(alert.kind for alert in ordered)
+    kinds = ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items())
+    return "\n".join([f"{len(ordered)} alerts in one: {kinds}", *map(_brief, ordered)])
 
 
 def one_line(text: str) -> str:
@@ -73,6 +86,17 @@ def _cut(head: str, mark: str) -> int:
     """Where `head` ends after its last `mark`; 0 where that would leave a piece without a letter, which is refused."""
     end = head.rfind(mark) + 1
     return end if head[:end].strip() else 0
+
+
+def _brief(alert: Alert) -> str:
+    """The alert on one line, without the excerpt."""
+    told = [line for line in alert.text.splitlines() if not line.startswith("> ") and line != alert.reference]
+    return " · ".join([*map(_shortened, told), alert.reference])
+
+
+def _shortened(line: str) -> str:
+    limit = ADDRESS_CHARS if "@" in line else BRIEF_CHARS
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
 def _quoted(excerpt: Sequence[str]) -> list[str]:

@@ -7,9 +7,10 @@ States: `pending` has not been tried, `failed` is tried again when due, `kept` w
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, case, func, insert, select, update
 
 from store.records import Alert
 from store.tables import alerts
@@ -25,6 +26,8 @@ _INITIALS = {"contact": "C", "question": "Q", "trouble": "T"}
 _STATES = ("pending", "failed", "kept", "sent")
 
 _WAITING = alerts.c.state.in_(("pending", "failed"))
+
+_LEADS_FIRST = case((alerts.c.kind == "contact", 0), else_=1)
 
 
 def new_reference(kind: str) -> str:
@@ -52,7 +55,7 @@ def claim_due_alerts(connection: Connection, limit: int, now: datetime) -> list[
     due = connection.scalars(
         select(alerts.c.id)
         .where(_WAITING, alerts.c.due <= now)
-        .order_by(alerts.c.id)
+        .order_by(_LEADS_FIRST, alerts.c.id)
         .limit(limit)
         .with_for_update(skip_locked=True)
     ).all()
@@ -64,7 +67,7 @@ def claim_due_alerts(connection: Connection, limit: int, now: datetime) -> list[
     rows = connection.execute(
         select(alerts.c.id, alerts.c.kind, alerts.c.reference, alerts.c.text, alerts.c.created, alerts.c.attempts)
         .where(alerts.c.id.in_(due))
-        .order_by(alerts.c.id)
+        .order_by(_LEADS_FIRST, alerts.c.id)
     )
     return [Alert(*row) for row in rows]
 
@@ -73,13 +76,20 @@ def next_due(connection: Connection) -> datetime | None:
     return connection.scalar(select(func.min(alerts.c.due)).where(_WAITING))
 
 
-def mark_sent(connection: Connection, alert_id: int, now: datetime) -> None:
-    connection.execute(update(alerts).where(alerts.c.id == alert_id).values(state="sent", reason="", sent=now))
+def sent_since(connection: Connection, since: datetime) -> tuple[int, datetime | None]:
+    count, last = connection.execute(
+        select(func.count(), func.max(alerts.c.sent)).where(alerts.c.state == "sent", alerts.c.sent > since)
+    ).one()
+    return count, last
 
 
-def mark_failed(connection: Connection, alert_id: int, retry_at: datetime, reason: str) -> None:
+def mark_sent(connection: Connection, alert_ids: Sequence[int], now: datetime) -> None:
+    connection.execute(update(alerts).where(alerts.c.id.in_(alert_ids)).values(state="sent", reason="", sent=now))
+
+
+def mark_failed(connection: Connection, alert_ids: Sequence[int], retry_at: datetime, reason: str) -> None:
     connection.execute(
-        update(alerts).where(alerts.c.id == alert_id).values(state="failed", due=retry_at, reason=reason)
+        update(alerts).where(alerts.c.id.in_(alert_ids)).values(state="failed", due=retry_at, reason=reason)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from agent.conversation import Conversation, Transcript, Turn
-from store import alert_queue, inbox, turns
+from store import alert_queue, inbox, model_calls, turns
 from store.database import WRITES, open_engine
 from store.inbox import AlertText
-from store.records import Alert, Contact, Question, StoreError
+from store.records import Alert, CallRow, Contact, KeptCall, Question, StoreError
 from store.tables import schema_version
 
 P = ParamSpec("P")
@@ -64,13 +64,15 @@ class Store:
         """
         return await self._write(turns.open_turn, conversation_id, message, _now())
 
-    async def close_turn(self, conversation_id: str, number: int, turn: Turn, stop: str) -> None:
-        """Keeps the answer. The message stays as it was when the turn was opened.
+    async def close_turn(
+        self, conversation_id: str, number: int, turn: Turn, stop: str, calls: Sequence[CallRow] = ()
+    ) -> None:
+        """Keeps the answer, and what it asked of providers. The message stays as it was when the turn was opened.
 
         Raises:
             LookupError: there is no such turn.
         """
-        await self._write(turns.close_turn, conversation_id, number, turn, stop, _now())
+        await self._write(_close_turn, conversation_id, number, turn, stop, _now(), calls)
 
     async def drop_last_turn(self, conversation_id: str) -> str | None:
         """Marks the last turn as replaced, so that it can be asked again.
@@ -87,6 +89,16 @@ class Store:
             LookupError: there is no such turn.
         """
         await self._write(turns.set_feedback, conversation_id, number, liked)
+
+    # What replies cost
+
+    async def model_calls(self, limit: int = 100) -> list[KeptCall]:
+        """The last requests to providers, newest first."""
+        return await self._read(model_calls.read_calls, limit)
+
+    async def tokens_since(self, moment: datetime) -> int:
+        """Tokens that providers read and wrote since then."""
+        return await self._read(model_calls.tokens_since, moment)
 
     # What visitors leave
 
@@ -122,19 +134,27 @@ class Store:
         return await self._write(alert_queue.add_trouble, key, text, within, _now())
 
     async def claim_due_alerts(self, limit: int, now: datetime) -> list[Alert]:
-        """Takes alerts that are due, oldest first: they are not handed out again before `alert_queue.LEASE` is over."""
+        """Takes alerts that are due: those on contacts first, then the oldest.
+
+        They are not handed out again before `alert_queue.LEASE` is over.
+        """
         return await self._write(alert_queue.claim_due_alerts, limit, now)
 
     async def next_alert_due(self) -> datetime | None:
         """When the next alert may be tried."""
         return await self._read(alert_queue.next_due)
 
-    async def mark_sent(self, alert_id: int) -> None:
-        await self._write(alert_queue.mark_sent, alert_id, _now())
+    async def alerts_sent_since(self, since: datetime) -> tuple[int, datetime | None]:
+        """How many alerts went out after `since`, and when the last of them did."""
+        return await self._read(alert_queue.sent_since, since)
 
-    async def mark_failed(self, alert_id: int, retry_at: datetime, reason: str) -> None:
-        """Keeps why an alert did not go out; it is due again at `retry_at`."""
-        await self._write(alert_queue.mark_failed, alert_id, retry_at, reason)
+    async def mark_sent(self, alert_ids: Sequence[int], now: datetime) -> None:
+        """Keeps that these alerts have gone out, all or none."""
+        await self._write(alert_queue.mark_sent, alert_ids, now)
+
+    async def mark_failed(self, alert_ids: Sequence[int], retry_at: datetime, reason: str) -> None:
+        """Keeps why these alerts did not go out; they are due again at `retry_at`."""
+        await self._write(alert_queue.mark_failed, alert_ids, retry_at, reason)
 
     async def mark_kept(self, alert_id: int) -> None:
         """Sets an alert aside until `release_alerts`: there is no channel to send it through."""
@@ -168,6 +188,20 @@ def _run(engine: Engine, query: Callable[[Connection], T], races: int = RACES) -
                     raise
     except SQLAlchemyError as error:
         raise StoreError(f"the database cannot be used ({type(error).__name__})") from error
+
+
+def _close_turn(
+    connection: Connection,
+    conversation_id: str,
+    number: int,
+    turn: Turn,
+    stop: str,
+    now: datetime,
+    calls: Sequence[CallRow],
+) -> None:
+    """One transaction for both: a second one would cost more than the rows do."""
+    turns.close_turn(connection, conversation_id, number, turn, stop, now)
+    model_calls.add_calls(connection, conversation_id, number, calls)
 
 
 def _read_version(connection: Connection) -> int:

@@ -42,7 +42,7 @@ async def test_a_failed_alert_waits_for_its_time(store: Store) -> None:
     now = datetime.now(UTC)
     (alert,) = await store.claim_due_alerts(1, now)
     soon = (now + timedelta(minutes=5)).astimezone(timezone(timedelta(hours=9)))
-    await store.mark_failed(alert.id, soon, "Telegram is away")
+    await store.mark_failed([alert.id], soon, "Telegram is away")
     assert await store.next_alert_due() == soon
     assert await store.claim_due_alerts(1, soon - timedelta(seconds=1)) == []
     assert await store.alert_counts() == {"pending": 0, "failed": 1, "kept": 0, "sent": 0}
@@ -52,7 +52,7 @@ async def test_a_failed_alert_waits_for_its_time(store: Store) -> None:
 async def test_a_sent_alert_is_never_handed_out_again(store: Store) -> None:
     await store.add_question(Question("talk", "Why?"), text_of)
     (alert,) = await store.claim_due_alerts(1, datetime.now(UTC))
-    await store.mark_sent(alert.id)
+    await store.mark_sent([alert.id], datetime.now(UTC))
     await store.release_alerts(datetime.now(UTC))
     assert await due(store) == []
     assert await store.next_alert_due() is None
@@ -73,7 +73,7 @@ async def test_release_makes_failed_and_claimed_alerts_due(store: Store) -> None
         await store.add_question(Question("talk", f"Question {index}"), text_of)
     now = datetime.now(UTC)
     failed, _claimed = await store.claim_due_alerts(2, now)
-    await store.mark_failed(failed.id, now + LATER, "away")
+    await store.mark_failed([failed.id], now + LATER, "away")
     await store.release_alerts(now)
     assert len(await store.claim_due_alerts(5, now)) == 2
 

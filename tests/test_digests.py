@@ -1,0 +1,281 @@
+"""More than sixty alerts an hour: the owner's phone stays quiet, and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from alerts.channel import AlertError
+from alerts.outbox import ALERTS_AN_HOUR, DIGEST_ALERTS, DIGEST_EVERY, HOUR, Outbox, room
+from alerts.telegram import Telegram
+from alerts.text import digest_text
+from store.records import Alert, Contact, Question
+from store.store import Store
+from tests.alert_house import DOWN, JANE, at_once, running
+from tests.fakes.telegram import FakeTelegram
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+MOMENT = timedelta(seconds=1)
+
+
+class Clock:
+    """The real one, put forward: alerts are stored by the real one, and must not come from the future."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta(0)
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+class Phone:
+    """A channel that keeps what it gets, and takes nothing while it is off."""
+
+    name = "phone"
+
+    def __init__(self) -> None:
+        self.off = False
+        self.texts: list[str] = []
+
+    async def send(self, text: str) -> None:
+        if self.off:
+            raise AlertError("the phone is off")
+        self.texts.append(text)
+
+
+async def ask(outbox: Outbox, *numbers: int) -> None:
+    """From ten visitors at once, for one may not ask so much."""
+    for number in numbers:
+        await outbox.question(Question(f"talk {number // 10}", f"What is {number}?"), [])
+
+
+async def deliver(outbox: Outbox) -> float:
+    """All that may go out now. Returns how long nothing is to be done, in seconds."""
+    while (wait_s := await outbox.deliver_next()) == 0:
+        pass
+    return wait_s
+
+
+def numbers_in(texts: list[str]) -> list[int]:
+    return [int(number) for text in texts for number in re.findall(r"What is (\d+)\?", text)]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def phone() -> Phone:
+    return Phone()
+
+
+# When
+
+
+async def test_sixty_ring_one_by_one_and_the_others_come_bundled(store: Store, phone: Phone, clock: Clock) -> None:
+    outbox = Outbox(store, [phone], now=clock)
+    await ask(outbox, *range(200))
+    assert await deliver(outbox) > 0
+    assert len(phone.texts) == 60
+    clock.ahead = DIGEST_EVERY - MOMENT
+    await deliver(outbox)
+    assert len(phone.texts) == 60
+    for minutes, messages in ((10, 61), (20, 62), (30, 62)):
+        clock.ahead = timedelta(minutes=minutes) + MOMENT
+        await deliver(outbox)
+        assert len(phone.texts) == messages
+    assert [text.splitlines()[0] for text in phone.texts[60:]] == [
+        "100 alerts in one: 100 questions",
+        "40 alerts in one: 40 questions",
+    ]
+    assert numbers_in(phone.texts) == list(range(200))
+    assert (await store.alert_counts())["sent"] == 200
+
+
+async def test_a_restart_does_not_start_the_count_anew(store: Store, url: str, phone: Phone, clock: Clock) -> None:
+    outbox = Outbox(store, [phone], now=clock)
+    await ask(outbox, *range(62))
+    await deliver(outbox)
+    after = Store.open(url)
+    await deliver(Outbox(after, [phone], now=clock))
+    assert len(phone.texts) == 60
+    clock.ahead = DIGEST_EVERY + MOMENT
+    await deliver(Outbox(after, [phone], now=clock))
+    await after.close()
+    assert phone.texts[60].startswith("2 alerts in one: 2 questions\n")
+
+
+async def test_one_that_waited_alone_goes_out_as_it_is(store: Store, phone: Phone, clock: Clock) -> None:
+    outbox = Outbox(store, [phone], now=clock)
+    await ask(outbox, *range(60))
+    await deliver(outbox)
+    await outbox.contact(JANE, ["Visitor: Hello"])
+    await deliver(outbox)
+    assert len(phone.texts) == 60
+    clock.ahead = DIGEST_EVERY + MOMENT
+    await deliver(outbox)
+    assert phone.texts[60].startswith("New contact: Jane Doe\n")
+    assert "> Visitor: Hello" in phone.texts[60]
+
+
+async def test_after_a_quiet_hour_alerts_ring_one_by_one_again(store: Store, phone: Phone, clock: Clock) -> None:
+    outbox = Outbox(store, [phone], now=clock)
+    await ask(outbox, *range(60))
+    await deliver(outbox)
+    clock.ahead = HOUR + MOMENT
+    await ask(outbox, 60, 61)
+    await deliver(outbox)
+    assert [numbers_in([text]) for text in phone.texts[60:]] == [[60], [61]]
+
+
+async def test_the_running_worker_sends_the_digest(
+    store: Store, api: FakeTelegram, telegram: Telegram, clock: Clock
+) -> None:
+    outbox = Outbox(store, [telegram], now=clock)
+    await ask(outbox, *range(62))
+    await deliver(outbox)
+    clock.ahead = DIGEST_EVERY + MOMENT
+    async with running(outbox):
+        messages = await api.messages_arrive(61)
+    assert numbers_in([messages[60].text]) == [60, 61]
+
+
+@pytest.mark.parametrize(
+    ("sent", "minutes_ago", "expected"),
+    [
+        (0, None, (1, 0)),
+        (59, 0, (1, 0)),
+        (60, 0, (DIGEST_ALERTS, 600)),
+        (60, 4, (DIGEST_ALERTS, 360)),
+        (500, 10, (DIGEST_ALERTS, 0)),
+        (60, 59, (DIGEST_ALERTS, 0)),
+    ],
+)
+def test_the_next_message_waits_only_beyond_sixty(
+    sent: int, minutes_ago: int | None, expected: tuple[int, float]
+) -> None:
+    last = None if minutes_ago is None else NOW - timedelta(minutes=minutes_ago)
+    assert room(sent, last, NOW) == expected
+
+
+# Nothing is lost
+
+
+async def test_a_digest_that_fails_marks_none_of_its_alerts_and_is_sent_again(
+    store: Store, phone: Phone, clock: Clock
+) -> None:
+    outbox = Outbox(store, [phone], now=clock, back_off=lambda _: 100)
+    await ask(outbox, *range(70))
+    await deliver(outbox)
+    clock.ahead, phone.off = DIGEST_EVERY + MOMENT, True
+    await deliver(outbox)
+    assert await store.alert_counts() == {"pending": 0, "failed": 10, "kept": 0, "sent": 60}
+    clock.ahead, phone.off = clock.ahead + timedelta(seconds=100), False
+    await deliver(outbox)
+    assert numbers_in(phone.texts) == list(range(70))
+    assert (await store.alert_counts())["sent"] == 70
+
+
+async def test_a_digest_whose_process_died_before_it_was_marked_is_sent_again(
+    store: Store, phone: Phone, clock: Clock
+) -> None:
+    outbox = Outbox(store, [phone], now=clock)
+    await ask(outbox, *range(65))
+    await deliver(outbox)
+    clock.ahead = DIGEST_EVERY + MOMENT
+    assert len(await store.claim_due_alerts(DIGEST_ALERTS, clock())) == 5  # and then the process died
+    await deliver(Outbox(store, [phone], now=clock))
+    assert numbers_in(phone.texts) == list(range(65))
+
+
+async def test_a_digest_of_several_messages_is_sent_again_from_its_start(
+    store: Store, api: FakeTelegram, telegram: Telegram, clock: Clock
+) -> None:
+    outbox = Outbox(store, [telegram], now=clock, back_off=at_once)
+    for number in range(160):
+        await outbox.question(Question(f"talk {number // 10}", f"What is {number}? {'x' * 100}"), [])
+    await deliver(outbox)
+    assert len(api.messages) == 60
+    clock.ahead = DIGEST_EVERY + MOMENT
+    api.fail_next(None, DOWN)
+    async with running(outbox):
+        await api.requests_arrive(60 + 2 + 4)
+    assert (await store.alert_counts())["sent"] == 160
+    assert api.messages[60].text == api.messages[61].text
+    assert numbers_in([message.text for message in api.messages[61:]]) == list(range(60, 160))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=6)
+@given(bursts=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 80), st.booleans()), min_size=1, max_size=5))
+async def test_however_alerts_come_each_arrives_once_and_the_phone_stays_quiet(
+    tmp_path: Path, bursts: list[tuple[int, int, bool]]
+) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/{uuid4().hex}.sqlite3")
+    clock, phone = Clock(), Phone()
+    outbox = Outbox(store, [phone], now=clock, back_off=lambda _: 60)
+    asked, minute = 0, 0
+    rang: list[int] = []
+    for pauses, count, off in [*bursts, (0, 0, False), (24, 0, False)]:
+        for _ in range(pauses):
+            minute += 5
+            clock.ahead = timedelta(minutes=minute)
+            await deliver(outbox)
+            rang += [minute] * (len(phone.texts) - len(rang))
+        phone.off = off
+        await ask(outbox, *range(asked, asked + count))
+        asked += count
+    await store.close()
+    assert sorted(numbers_in(phone.texts)) == list(range(asked))
+    busiest = max((sum(end - 60 < at <= end for at in rang) for end in rang), default=0)
+    assert busiest <= ALERTS_AN_HOUR + 6
+
+
+# What the owner reads
+
+
+def alert(number: int, kind: str, text: str) -> Alert:
+    return Alert(number, kind, f"{kind[0].upper()}-{number}", text, NOW, 1)
+
+
+def test_a_digest_lists_contacts_first_with_address_and_reference() -> None:
+    text = digest_text(
+        [
+            alert(1, "question", "I could not answer: Do you ski?\n> Visitor: Hello\nQ-1"),
+            alert(2, "trouble", "Trouble: the key was refused"),
+            alert(3, "contact", "New contact: Jane Doe\njane@example.org\nWants: a job\n> Visitor: Hello\nC-3"),
+            alert(4, "question", "I could not answer: Do you swim?\nQ-4"),
+        ]
+    )
+    assert text.splitlines() == [
+        "4 alerts in one: 1 contact, 1 trouble, 2 questions",
+        "New contact: Jane Doe · jane@example.org · Wants: a job · C-3",
+        "Trouble: the key was refused · T-2",
+        "I could not answer: Do you ski? · Q-1",
+        "I could not answer: Do you swim? · Q-4",
+    ]
+
+
+def test_a_digest_shortens_what_is_long_but_never_an_address() -> None:
+    address = f"{'j' * 64}@{'example.' * 31}org"
+    text = digest_text([alert(1, "contact", f"New contact: {address}\nWants: {'w' * 4000}\nC-1")])
+    _, line = text.splitlines()
+    assert f"New contact: {address} · Wants: www" in line
+    assert line.endswith("w… · C-1")
+    assert len(line) < 600
+
+
+async def test_contacts_are_not_kept_behind_a_crowd_of_questions(store: Store, phone: Phone, clock: Clock) -> None:
+    outbox = Outbox(store, [phone], now=clock)
+    await ask(outbox, *range(60 + DIGEST_ALERTS))
+    await deliver(outbox)
+    await outbox.contact(Contact("talk", "late@example.org", "late@example.org", "a job"), [])
+    clock.ahead = DIGEST_EVERY + MOMENT
+    await deliver(outbox)
+    assert phone.texts[60].splitlines()[1].startswith("New contact: late@example.org · Wants: a job · C-")

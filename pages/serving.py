@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
+import socket
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -15,6 +17,8 @@ from starlette.routing import BaseRoute
 
 from pages.page import Page
 from pages.security import Guard, Rewritten
+
+log = logging.getLogger(__name__)
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 
@@ -42,7 +46,7 @@ def serve(
         frame_ancestors: sites that may embed the page, as a Content-Security-Policy has them.
 
     Raises:
-        OSError: the port is taken.
+        SystemExit: the port cannot be opened; the log says so in one line.
     """
     ended, closing = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
@@ -58,6 +62,9 @@ def serve(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
+    if refusal := _refusal(host, port):
+        log.error("Cannot listen on %s, port %d (%s): set GRADIO_SERVER_PORT to a free one", host, port, refusal)
+        raise SystemExit(2)
     blocks: Any = page.blocks
     blocks.space_id = None  # on Spaces the page would ask huggingface.co about itself, and Google for fonts
     blocks.launch(
@@ -95,3 +102,15 @@ def serve(
     loops[0].call_soon_threadsafe(closing.set)
     blocks.close(verbose=False)
     blocks.server.thread.join()
+
+
+def _refusal(host: str, port: int) -> str:
+    """Why the port cannot be opened; empty when it can. Gradio's own error names neither cause nor setting."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host.strip("[]"), port))
+        except OSError as error:
+            return error.strerror or type(error).__name__
+    return ""

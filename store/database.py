@@ -60,12 +60,14 @@ def _make_folder(address: URL) -> None:
 
 
 def _make_tables(connection: Connection) -> None:
-    if not inspect(connection).has_table(schema_version.name):
-        metadata.create_all(connection)
-        connection.execute(insert(schema_version).values(version=SCHEMA_VERSION))
-    found = connection.execute(select(schema_version.c.version)).scalar_one()
+    """Makes what is missing: a table that came later is no other schema, since older programs do without it."""
+    known = inspect(connection).has_table(schema_version.name)
+    found = connection.execute(select(schema_version.c.version)).scalar_one() if known else SCHEMA_VERSION
     if found > SCHEMA_VERSION:
         raise StoreError(f"the database is of a newer program (schema {found}; this one knows {SCHEMA_VERSION})")
+    metadata.create_all(connection)
+    if not known:
+        connection.execute(insert(schema_version).values(version=SCHEMA_VERSION))
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:

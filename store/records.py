@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
+
+from agent.conversation import Usage
 
 
 class StoreError(Exception):
@@ -47,3 +51,59 @@ class Alert:
     created: datetime
     attempts: int
     """Tries so far, the one that it was just claimed for among them."""
+
+
+class CallRow(Protocol):
+    """A request to a provider, as the store takes it in."""
+
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def provider(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def first_token_s(self) -> float | None: ...
+    @property
+    def usage(self) -> Usage: ...
+    @property
+    def estimated(self) -> bool: ...
+    @property
+    def finish(self) -> str: ...
+    @property
+    def tools(self) -> Sequence[str]: ...
+    @property
+    def error(self) -> str: ...
+    @property
+    def cost(self) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCall:
+    """A request to a provider, as the store hands it out."""
+
+    conversation_id: str
+    number: int
+    """Of the turn that it belongs to."""
+    at: datetime
+    provider: str
+    """Its host."""
+    model: str
+    outcome: str
+    duration_s: float
+    first_token_s: float | None
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    estimated: bool
+    """The provider sent no counts."""
+    finish: str
+    tools: str
+    """Names, separated by commas."""
+    error: str
+    cost: float | None
+    """In USD; None where the price is not known."""

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -128,4 +129,27 @@ questions = Table(
     Column("alert_id", Integer, ForeignKey("alerts.id"), nullable=False),
     Column("created", Moment, nullable=False),
     UniqueConstraint("conversation_id", "question_key"),
+)
+
+model_calls = Table(
+    "model_calls",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("conversation_id", Words, nullable=False),
+    Column("number", Integer, nullable=False),  # of the turn
+    Column("at", Moment, nullable=False),
+    Column("provider", Words, nullable=False),  # its host
+    Column("model", Words, nullable=False),
+    Column("outcome", Words, nullable=False),
+    Column("duration_s", Float, nullable=False),
+    Column("first_token_s", Float),
+    Column("tokens_in", Integer, nullable=False),
+    Column("tokens_cached", Integer, nullable=False),
+    Column("tokens_out", Integer, nullable=False),
+    Column("estimated", Boolean, nullable=False),
+    Column("finish", Words, nullable=False),
+    Column("tools", Words, nullable=False),
+    Column("error", Words, nullable=False),
+    Column("cost", Float),  # USD; NULL where the price is not known
+    Index(None, "at"),
 )

@@ -18,7 +18,7 @@ from alerts.text import digest_text
 from store.records import Alert, Contact, Question
 from store.store import Store
 from tests.alert_house import DOWN, JANE, at_once, running
-from tests.fakes.telegram import FakeTelegram
+from tests.fakes.telegram import FakeTelegram, Silence
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 MOMENT = timedelta(seconds=1)
@@ -193,6 +193,22 @@ async def test_a_digest_whose_process_died_before_it_was_marked_is_sent_again(
     assert len(await store.claim_due_alerts(DIGEST_ALERTS, clock())) == 5  # and then the process died
     await deliver(Outbox(store, [phone], now=clock))
     assert numbers_in(phone.texts) == list(range(65))
+
+
+async def test_nothing_of_a_digest_is_marked_before_it_was_taken(
+    store: Store, api: FakeTelegram, telegram: Telegram, clock: Clock
+) -> None:
+    outbox = Outbox(store, [telegram], now=clock)
+    await ask(outbox, *range(65))
+    await deliver(outbox)
+    clock.ahead = DIGEST_EVERY + MOMENT
+    silence = Silence()
+    api.fail_next(silence)
+    async with running(outbox):
+        await api.requests_arrive(61)
+        assert await store.alert_counts() == {"pending": 5, "failed": 0, "kept": 0, "sent": 60}
+        silence.over.set()
+    assert (await store.alert_counts())["sent"] == 65
 
 
 async def test_a_digest_of_several_messages_is_sent_again_from_its_start(

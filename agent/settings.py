@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+
+from agent.prices import Price, read_prices
 
 OFF_SWITCHES = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
 """Set before gradio is imported: the page of a person's replica makes no call that its owner did not ask for."""
@@ -17,6 +19,10 @@ OFF_SWITCHES = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY":
 
 class SettingsError(Exception):
     """A setting cannot be used. The message names the variable and what it needs, never its value."""
+
+
+def _prices(value: object) -> object:
+    return read_prices(value) if isinstance(value, str) else value
 
 
 WebAddress = Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
@@ -71,6 +77,10 @@ class Settings(BaseModel):
     """Messages a minute in one conversation; three times that for one client address."""
     daily_tokens: int = Field(default=2_000_000, ge=0)
     """Tokens a day for all visitors; 0: no ceiling."""
+    model_prices: Annotated[dict[str, Price], BeforeValidator(_prices)] = Field(default_factory=dict[str, Price])
+    """USD for a million tokens read, cached and written, by model; over the table in agent/prices.py."""
+    metrics: bool = False
+    """Numbers for Prometheus at `/metrics`."""
     trusted_proxies: int = Field(default=0, ge=0)
     """How many `X-Forwarded-For` entries from the right to believe."""
     owner_password: SecretStr | None = None
@@ -108,6 +118,8 @@ def prepare_environment() -> None:
     """Turns off what libraries would send home. Call it before gradio is imported."""
     for name, value in OFF_SWITCHES.items():
         os.environ.setdefault(name, value)
+    # The server would believe X-Forwarded-For from this machine, or from anybody; TRUSTED_PROXIES says whom to believe.
+    os.environ["FORWARDED_ALLOW_IPS"] = ""
 
 
 def read_environment(dotenv: Path = Path(".env")) -> dict[str, str]:

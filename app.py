@@ -6,15 +6,19 @@ import asyncio
 import logging
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from agent.calls import Metered, ModelCall, OnCall, host_of
 from agent.knowledge import Knowledge, load_knowledge
+from agent.limits import Allowance, Ceiling, Gate
 from agent.log import open_log
 from agent.loop import Replica
 from agent.model import ChatModel, Warming, WithFallback, open_provider
 from agent.persona import Profile, leaves_out, persona, profile
-from agent.reception import Reception
+from agent.prices import price_of
+from agent.reception import OnTrouble, Reception
 from agent.settings import Settings, SettingsError, load_settings, prepare_environment, read_environment
 from alerts.channel import Channel
 from alerts.outbox import Outbox
@@ -27,6 +31,9 @@ from tools.registry import toolkit
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import BaseRoute
+
+    from agent.metrics import Metrics
 
 log = logging.getLogger("carboncopy")
 
@@ -59,7 +66,10 @@ def serve(settings: Settings, store: Store) -> None:
     shown = profile(knowledge, settings.owner_name)
     outbox = Outbox(store, channels(settings))
     tools = toolkit(outbox)
-    model = chat_model(settings, knowledge, shown)
+    metrics = open_metrics(settings)
+    # The keyless model uses no tokens, so that there is nothing to be used up.
+    allowance = Allowance(settings.daily_tokens if settings.has_provider else 0, store.tokens_since)
+    model = chat_model(settings, knowledge, shown, counting(allowance, metrics))
     replica = Replica(
         model,
         tools,
@@ -73,6 +83,9 @@ def serve(settings: Settings, store: Store) -> None:
         max_replies=settings.max_concurrent_replies,
         max_message_chars=settings.max_message_chars,
         on_trouble=tell_of_trouble(outbox),
+        gate=Gate(settings.messages_per_minute),
+        ceiling=Ceiling(allowance, resting_model(knowledge, shown), tell_of_ceiling(store)),
+        watch=metrics,
     )
     for line in opening_lines(settings, knowledge):
         log.info("%s", line)
@@ -80,7 +93,10 @@ def serve(settings: Settings, store: Store) -> None:
         chat_page(reception, shown, max_replies=settings.max_concurrent_replies, on_feedback=store.set_feedback),
         host=settings.gradio_server_name,
         port=settings.gradio_server_port,
-        routes=[Route("/healthz", healthz(settings, knowledge, reception, outbox, store))],
+        routes=[
+            Route("/healthz", healthz(settings, knowledge, reception, outbox, store)),
+            *metrics_routes(metrics, reception, store),
+        ],
         lifespan=alive(model, outbox, store),
         frame_ancestors=settings.frame_ancestors,
     )
@@ -93,7 +109,7 @@ def database_url(settings: Settings) -> str:
     return f"sqlite:///{settings.data_dir.resolve() / 'carboncopy.db'}"
 
 
-def chat_model(settings: Settings, knowledge: Knowledge, shown: Profile) -> Warming:
+def chat_model(settings: Settings, knowledge: Knowledge, shown: Profile, on_call: OnCall) -> Warming:
     """The provider, with its fallback when there is one; without any, the model that quotes the notes.
 
     It is built in the background: the SDK and the search take a second that the first page need not wait for.
@@ -101,11 +117,7 @@ def chat_model(settings: Settings, knowledge: Knowledge, shown: Profile) -> Warm
 
     def build() -> ChatModel:
         if not settings.has_provider:
-            from agent.search import open_search
-
-            from agent.offline import OfflineModel
-
-            return OfflineModel(shown.name, shown.line, open_search(knowledge.passages))
+            return notes_model(knowledge, shown)
         first = open_provider(
             settings.openai_model,
             settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
@@ -114,7 +126,7 @@ def chat_model(settings: Settings, knowledge: Knowledge, shown: Profile) -> Warm
             timeout_s=settings.reply_timeout_s,
         )
         if not settings.has_fallback or not settings.fallback_model:
-            return first
+            return metered(first, settings.openai_base_url)
         second = open_provider(
             settings.fallback_model,
             settings.fallback_api_key.get_secret_value() if settings.fallback_api_key else None,
@@ -122,9 +134,46 @@ def chat_model(settings: Settings, knowledge: Knowledge, shown: Profile) -> Warm
             max_output_tokens=settings.max_output_tokens,
             timeout_s=settings.reply_timeout_s,
         )
-        return WithFallback(first, second)
+        return WithFallback(metered(first, settings.openai_base_url), metered(second, settings.fallback_base_url))
+
+    def metered(model: ChatModel, base_url: str | None) -> Metered:
+        return Metered(model, host_of(base_url), price_of(model.name, settings.model_prices), on_call)
 
     return Warming(settings.openai_model if settings.has_provider else "notes", build)
+
+
+def notes_model(knowledge: Knowledge, shown: Profile, *, resting: bool = False) -> ChatModel:
+    """The model that quotes the notes, and says why."""
+    from agent.offline import NOTICE, NOTICE_RESTING, OfflineModel
+    from agent.search import open_search
+
+    notice = NOTICE_RESTING if resting else NOTICE
+    return OfflineModel(shown.name, shown.line, open_search(knowledge.passages), notice)
+
+
+def resting_model(knowledge: Knowledge, shown: Profile) -> Warming:
+    """Who answers when the day's tokens are used up. Most days nobody does: it is built when it is asked."""
+    return Warming("notes", lambda: notes_model(knowledge, shown, resting=True))
+
+
+def open_metrics(settings: Settings) -> Metrics | None:
+    """The numbers for Prometheus, if they are wanted."""
+    if not settings.metrics:
+        return None
+    from agent.metrics import Metrics
+
+    return Metrics()
+
+
+def counting(allowance: Allowance, metrics: Metrics | None) -> OnCall:
+    """Counts each request to a provider."""
+
+    def count(call: ModelCall) -> None:
+        allowance.spend(call.tokens)
+        if metrics:
+            metrics.called(call)
+
+    return count
 
 
 def channels(settings: Settings) -> list[Channel]:
@@ -152,7 +201,7 @@ def opening_lines(settings: Settings, knowledge: Knowledge) -> list[str]:
     return lines
 
 
-def tell_of_trouble(outbox: Outbox) -> Callable[[str], Awaitable[None]]:
+def tell_of_trouble(outbox: Outbox) -> OnTrouble:
     """Alerts the owner when replies fail: the outbox lets one through an hour."""
 
     async def tell(reference: str) -> None:
@@ -161,7 +210,20 @@ def tell_of_trouble(outbox: Outbox) -> Callable[[str], Awaitable[None]]:
     return tell
 
 
-def alive(model: Warming, outbox: Outbox, store: Store) -> Callable[[object], object]:
+def tell_of_ceiling(store: Store) -> Callable[[date], Awaitable[object]]:
+    """Alerts the owner that the day's tokens are used up: once a day, over restarts and several machines."""
+
+    async def tell(day: date) -> bool:
+        text = (
+            "Your replica has used up its tokens for today (DAILY_TOKENS). "
+            "Until midnight UTC it quotes its notes, and still takes addresses."
+        )
+        return await store.add_trouble(f"daily tokens {day}", text, timedelta(days=1))
+
+    return tell
+
+
+def alive(model: Warming, outbox: Outbox, store: Store) -> Callable[[object], AbstractAsyncContextManager[None]]:
     """What runs beside the page, from its start to its end."""
 
     @asynccontextmanager
@@ -197,6 +259,23 @@ def healthz(
         )
 
     return answer
+
+
+def metrics_routes(metrics: Metrics | None, reception: Reception, store: Store) -> list[BaseRoute]:
+    """`/metrics`, if it is wanted."""
+    if metrics is None:
+        return []
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from agent.metrics import CONTENT_TYPE
+
+    metrics.watch_line(lambda: reception.running, lambda: reception.waiting)
+
+    async def answer(_: Request) -> Response:
+        return Response(metrics.text(await store.alert_counts()), media_type=CONTENT_TYPE)
+
+    return [Route("/metrics", answer)]
 
 
 async def store_status(store: Store) -> str:

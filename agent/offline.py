@@ -14,7 +14,11 @@ from agent.model import ToolChoice
 from agent.toolless import addresses_in, call_for_address, calling, tool_asking_for, without_addresses
 
 NOTICE = "(No language model is set up here, so I answer by quoting my notes.)"
-"""Said once in a conversation."""
+NOTICE_RESTING = (
+    "(I have talked enough for today, so I answer by quoting my notes. "
+    "Leave your e-mail address here and I will pass it on.)"
+)
+"""When the day's tokens are used up."""
 
 UNKNOWN = (
     "My notes do not answer that, so I have passed your question on. "
@@ -37,13 +41,21 @@ class Answers(Protocol):
 
 
 class OfflineModel:
-    """Quotes passages. It knows the tools by what they ask for, as any model does."""
+    """Quotes passages. It knows the tools by what they ask for, as any model does.
 
-    def __init__(self, owner: str, line: str, answers: Answers) -> None:
+    Args:
+        owner: whose replica it is.
+        line: about them.
+        answers: finds the passages.
+        notice: why it quotes, said once in a conversation.
+    """
+
+    def __init__(self, owner: str, line: str, answers: Answers, notice: str = NOTICE) -> None:
         self.name = "quoting notes (no model configured)"
         self._owner = owner
         self._line = line
         self._answers = answers
+        self._notice = notice
 
     async def stream(
         self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice = "auto"
@@ -75,8 +87,10 @@ class OfflineModel:
         parts = [self._after_tool(asked, arguments, result) for arguments, result in results]
         if not results or addresses_in(asked):
             parts.append(await self._answer(without_addresses(asked), alone=not results))
-        if not any(NOTICE in str(message.get("content")) for message in messages if message["role"] == "assistant"):
-            parts.append(f"*{NOTICE}*")
+        if not any(
+            self._notice in str(message.get("content")) for message in messages if message["role"] == "assistant"
+        ):
+            parts.append(f"*{self._notice}*")
         return "\n\n".join(part for part in parts if part)
 
     async def _answer(self, asked: str, *, alone: bool) -> str:

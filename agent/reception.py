@@ -6,19 +6,24 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import ExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from agent.calls import ModelCall, collected, money
 from agent.conversation import Draft, Reply, Transcript, Turn, Usage
 from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFinished, TurnFinished
+from agent.limits import Ceiling, Gate
 from agent.loop import Replica, respond
 
 log = logging.getLogger(__name__)
 
 MAX_WAITING_TABS = 1
 """Messages of one conversation that may wait for an earlier one: more would fill the line for everybody else."""
+
+UNLIMITED = 1_000_000_000
+"""Messages a minute."""
 
 BLANK = "Please write a message first."
 TOO_LONG = "That message is too long for me: please keep it under {} characters. Nothing was sent."
@@ -29,14 +34,28 @@ TROUBLE = "Sorry, something went wrong on my side. Your message is kept; please 
 class Refused(Exception):
     """The message is not taken. The text is a sentence for the visitor."""
 
+    def __init__(self, sentence: str, kind: str) -> None:
+        super().__init__(sentence)
+        self.kind = kind
+        """Names the limit, for the metrics."""
+
 
 class Transcripts(Protocol):
     """What the reception needs of a store."""
 
     async def transcript(self, conversation_id: str) -> Transcript: ...
     async def open_turn(self, conversation_id: str, message: str) -> int: ...
-    async def close_turn(self, conversation_id: str, number: int, turn: Turn, stop: str) -> None: ...
+    async def close_turn(
+        self, conversation_id: str, number: int, turn: Turn, stop: str, calls: Sequence[ModelCall] = ()
+    ) -> None: ...
     async def drop_last_turn(self, conversation_id: str) -> str | None: ...
+
+
+class Watch(Protocol):
+    """Counts along. No word of a visitor's reaches it."""
+
+    def refused(self, kind: str) -> None: ...
+    def finished(self, stop: StopReason, duration_s: float) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +74,9 @@ class Reception:
         max_replies: replies at once, over everything that calls this object.
         max_message_chars: length of a message, in characters.
         on_trouble: told in plain words when a reply failed.
+        gate: how often somebody may write; None: as often as they like.
+        ceiling: on the tokens of a day; None: there is none.
+        watch: counts turns and refusals.
     """
 
     def __init__(
@@ -65,6 +87,9 @@ class Reception:
         max_replies: int,
         max_message_chars: int,
         on_trouble: OnTrouble | None = None,
+        gate: Gate | None = None,
+        ceiling: Ceiling | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.replica = replica
         self.store = store
@@ -72,30 +97,45 @@ class Reception:
         self._slots = asyncio.Semaphore(max_replies)
         self._turnstiles: dict[str, _Turnstile] = {}
         self._on_trouble = on_trouble
+        self._gate = gate or Gate(UNLIMITED)
+        self._ceiling = ceiling
+        self._watch = watch
+        self.running = 0
+        """Replies under way."""
         self.trouble = ""
         """What went wrong with the last reply, for the owner; empty when it went well."""
 
-    async def answer(self, conversation_id: str, message: str) -> AsyncGenerator[Opened | Event]:
+    @property
+    def waiting(self) -> int:
+        """Messages that wait for a reply to begin."""
+        return self._gate.waiting
+
+    async def answer(self, conversation_id: str, message: str, address: str = "") -> AsyncGenerator[Opened | Event]:
         """Answers a message and keeps the turn, however it ends.
 
+        Args:
+            conversation_id: whose message it is.
+            message: what the visitor writes.
+            address: where it comes from, see `client_address`; empty: it is counted for its conversation alone.
+
         Raises:
-            Refused: the message is blank or too long, or too many wait in this conversation.
+            Refused: the message is blank or too long, or a limit is reached.
         """
         message = message.strip()
         if not message:
-            raise Refused(BLANK)
+            raise self._refused("blank", BLANK)
         if len(message) > self._max_chars:
-            raise Refused(TOO_LONG.format(self._max_chars))
-        async with self._one_at_a_time(conversation_id), aclosing(self._answer(conversation_id, message)) as events:
+            raise self._refused("too_long", TOO_LONG.format(self._max_chars))
+        async with self._place(conversation_id, address), aclosing(self._answer(conversation_id, message)) as events:
             async for event in events:
                 yield event
 
-    async def retry(self, conversation_id: str) -> AsyncGenerator[Opened | Event]:
+    async def retry(self, conversation_id: str, address: str = "") -> AsyncGenerator[Opened | Event]:
         """Answers the last message once more; the earlier answer leaves the transcript."""
-        async with self._one_at_a_time(conversation_id):
+        async with self._place(conversation_id, address):
             message = await self.store.drop_last_turn(conversation_id)
             if message is None:
-                raise Refused(BLANK)
+                raise self._refused("blank", BLANK)
             async with aclosing(self._answer(conversation_id, message)) as events:
                 async for event in events:
                     yield event
@@ -106,7 +146,9 @@ class Reception:
         record = _Record(Progress(Draft(message)))
         try:
             yield Opened(number)
-            async with aclosing(respond(self.replica, transcript.conversation, message, conversation_id)) as events:
+            replica = await self._replica_of_the_hour()
+            answering = respond(replica, transcript.conversation, message, conversation_id)
+            async with aclosing(collected(answering, record.calls)) as events:
                 async for event in events:
                     record.note(event)
                     yield event
@@ -126,8 +168,10 @@ class Reception:
 
     async def _close(self, conversation_id: str, number: int, record: _Record) -> None:
         turn = record.turn or record.progress.stopped()
-        await self.store.close_turn(conversation_id, number, turn, record.stop)
+        await self.store.close_turn(conversation_id, number, turn, record.stop, record.calls)
         log.info("%s", record.line(conversation_id, number))
+        if self._watch:
+            self._watch.finished(record.stop, record.duration_s)
         if record.stop != "failed":
             self.trouble = "" if record.stop != "stopped" else self.trouble
             return
@@ -135,19 +179,46 @@ class Reception:
         if self._on_trouble:
             await self._on_trouble(record.reference)
 
+    async def _replica_of_the_hour(self) -> Replica:
+        """The replica; when the day's tokens are used up, with the model that costs nothing."""
+        ceiling = self._ceiling
+        if ceiling is None or not await ceiling.allowance.is_spent():
+            return self.replica
+        if self._watch:
+            self._watch.refused("daily_tokens")
+        if day := ceiling.allowance.once_a_day():
+            log.warning("The tokens of this day (DAILY_TOKENS) are used up")
+            await ceiling.on_spent(day)
+        return replace(self.replica, model=ceiling.resting)
+
     @asynccontextmanager
-    async def _one_at_a_time(self, conversation_id: str) -> AsyncGenerator[None]:
+    async def _place(self, conversation_id: str, address: str) -> AsyncGenerator[None]:
+        """A place among the replies, after those who came before."""
+        if (turnstile := self._turnstiles.get(conversation_id)) and turnstile.waiting > MAX_WAITING_TABS:
+            raise self._refused("other_tab", OTHER_TAB)
+        if refusal := self._gate.admit(conversation_id, address):
+            raise self._refused(refusal.kind, refusal.sentence)
         turnstile = self._turnstiles.setdefault(conversation_id, _Turnstile())
-        if turnstile.waiting > MAX_WAITING_TABS:
-            raise Refused(OTHER_TAB)
         turnstile.waiting += 1
         try:
-            async with turnstile.lock, self._slots:
-                yield
+            with ExitStack() as line:
+                line.enter_context(self._gate.in_line(address))
+                async with turnstile.lock, self._slots:
+                    line.close()
+                    self.running += 1
+                    try:
+                        yield
+                    finally:
+                        self.running -= 1
         finally:
             turnstile.waiting -= 1
             if not turnstile.waiting:
                 self._turnstiles.pop(conversation_id, None)
+
+    def _refused(self, kind: str, sentence: str) -> Refused:
+        if self._watch:
+            self._watch.refused(kind)
+        return Refused(sentence, kind)
 
 
 class OnTrouble(Protocol):
@@ -174,6 +245,8 @@ class _Record:
         self._first_token_s: float | None = None
         self._tools: list[str] = []
         self._usages: list[Usage] = []
+        self.calls: list[ModelCall] = []
+        """Every request to a provider, those too of which no event tells."""
 
     def note(self, event: Event) -> None:
         self.progress = self.progress.after(event)
@@ -192,13 +265,25 @@ class _Record:
     def line(self, conversation_id: str, number: int) -> str:
         """One line for a person: no word of the visitor's stands in it."""
         first = "-" if self._first_token_s is None else f"{self._first_token_s:.2f} s"
-        read, written = sum(u.prompt for u in self._usages), sum(u.completion for u in self._usages)
-        tokens = f"{read} in, {written} out" if self._usages else "not counted"
         return (
             f"turn {conversation_id[:6]}/{number}: {self.stop}, first word after {first}, "
-            f"whole {time.monotonic() - self._began:.2f} s, tokens {tokens}, tools {', '.join(self._tools) or 'none'}"
+            f"whole {self.duration_s:.2f} s, {self._tokens()}, tools {', '.join(self._tools) or 'none'}"
             + (f", reference {self.reference}" if self.reference else "")
         )
+
+    @property
+    def duration_s(self) -> float:
+        return time.monotonic() - self._began
+
+    def _tokens(self) -> str:
+        """What the turn cost. Models that nobody meters are counted by their replies."""
+        usages = [call.usage for call in self.calls] or self._usages
+        if not usages:
+            return "tokens not counted"
+        about = "about " if any(call.estimated for call in self.calls) else ""
+        read, written = sum(usage.prompt for usage in usages), sum(usage.completion for usage in usages)
+        cost = money(self.calls)
+        return f"tokens {about}{read} in, {written} out" + (f", cost {about}{cost}" if cost else "")
 
 
 def _verdict(content: str) -> str:

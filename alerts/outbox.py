@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from alerts.channel import AlertError, Channel
-from alerts.text import contact_text, digest_text, one_line, question_text
+from alerts.text import contact_text, digest_text, more_text, one_line, question_text
+from store.inbox import Kept
 from store.records import Alert, Contact, Question
 from store.store import Store
 
@@ -91,17 +92,21 @@ class Outbox:
         self._pauses: dict[str, float] = {}
         """When a channel that asked for a pause may be tried again, on the monotonic clock."""
 
-    async def contact(self, contact: Contact, excerpt: Sequence[str]) -> bool:
-        """Stores a contact and its alert. False: this conversation has left that address before."""
-        fresh = await self._store.add_contact(contact, lambda reference: contact_text(contact, excerpt, reference))
+    async def contact(self, contact: Contact, excerpt: Sequence[str]) -> Kept:
+        """Stores a contact and its alert, or what is new about one that this conversation has left before."""
+        kept = await self._store.add_contact(
+            contact,
+            lambda reference: contact_text(contact, excerpt, reference),
+            lambda reference: more_text(contact, excerpt, reference),
+        )
         self._woken.set()
-        return fresh
+        return kept
 
-    async def question(self, question: Question, excerpt: Sequence[str]) -> bool:
-        """Stores a question and its alert. False: this conversation has asked that before."""
-        fresh = await self._store.add_question(question, lambda reference: question_text(question, excerpt, reference))
+    async def question(self, question: Question, excerpt: Sequence[str]) -> Kept:
+        """Stores a question and its alert, unless this conversation has asked that before."""
+        kept = await self._store.add_question(question, lambda reference: question_text(question, excerpt, reference))
         self._woken.set()
-        return fresh
+        return kept
 
     async def trouble(self, key: str, text: str) -> bool:
         """Stores an alert about the replica itself. False: there was one with this key within the hour."""

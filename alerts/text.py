@@ -24,6 +24,15 @@ _PLAIN = _CONTROLS | _DIRECTIONS
 
 
 def contact_text(contact: Contact, excerpt: Sequence[str], reference: str) -> str:
+    return _contact_text("New contact:", contact, excerpt, reference)
+
+
+def more_text(contact: Contact, excerpt: Sequence[str], reference: str) -> str:
+    """What somebody added whose address the owner has already."""
+    return _contact_text("More from", contact, excerpt, reference)
+
+
+def _contact_text(opening: str, contact: Contact, excerpt: Sequence[str], reference: str) -> str:
     who = contact.name or contact.email
     address = [
         contact.email if contact.name else "",
@@ -31,7 +40,7 @@ def contact_text(contact: Contact, excerpt: Sequence[str], reference: str) -> st
         "disposable address" if contact.disposable else "",
     ]
     wants = f"Wants: {contact.notes}" if contact.notes.strip() else ""
-    return _lines([f"New contact: {who}", " · ".join(filter(None, address)), wants, *_quoted(excerpt), reference])
+    return _lines([f"{opening} {who}", " · ".join(filter(None, address)), wants, *_quoted(excerpt), reference])
 
 
 def question_text(question: Question, excerpt: Sequence[str], reference: str) -> str:

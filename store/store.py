@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from agent.conversation import Conversation, Transcript, Turn
 from store import alert_queue, inbox, model_calls, turns
 from store.database import WRITES, open_engine
-from store.inbox import AlertText
+from store.inbox import AlertText, Kept
 from store.records import Alert, CallRow, Contact, KeptCall, Question, StoreError
 from store.tables import schema_version
 
@@ -102,21 +102,18 @@ class Store:
 
     # What visitors leave
 
-    async def add_contact(self, contact: Contact, alert_text: AlertText) -> bool:
-        """Keeps a contact and its alert, both or neither.
+    async def add_contact(self, contact: Contact, alert_text: AlertText, more_text: AlertText) -> Kept:
+        """Keeps a contact and its alert, both or neither; or adds newer notes to one that the conversation has left.
 
         Args:
             contact: who, and what they want.
             alert_text: makes the alert's text from its reference.
-
-        Returns:
-            False when the conversation has this address already: there is no second alert, but newer notes and a
-            newer name are kept.
+            more_text: makes the text of an alert on what was added, from its reference.
         """
-        return await self._write(inbox.add_contact, contact, alert_text, _now())
+        return await self._write(inbox.add_contact, contact, alert_text, more_text, _now())
 
-    async def add_question(self, question: Question, alert_text: AlertText) -> bool:
-        """Keeps a question and its alert, both or neither. False when the conversation has this question already."""
+    async def add_question(self, question: Question, alert_text: AlertText) -> Kept:
+        """Keeps a question and its alert, both or neither, and each question of a conversation once."""
         return await self._write(inbox.add_question, question, alert_text, _now())
 
     async def contacts(self) -> list[Contact]:

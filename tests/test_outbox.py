@@ -24,7 +24,7 @@ from tests.fakes.telegram import FakeTelegram, FakeWebhook, Fault, Hangup, Silen
 
 async def test_a_contact_rings_at_the_phone(store: Store, api: FakeTelegram, telegram: Telegram) -> None:
     async with running(Outbox(store, [telegram])) as outbox:
-        assert await outbox.contact(JANE, ["Visitor: Hello"])
+        await outbox.contact(JANE, ["Visitor: Hello"])
         (message,) = await api.messages_arrive(1)
         assert re.fullmatch(
             r"New contact: Jane Doe\njane@example.org\nWants: .* Turin\n> Visitor: Hello\nC-\w{5}", message.text
@@ -35,9 +35,9 @@ async def test_a_contact_rings_at_the_phone(store: Store, api: FakeTelegram, tel
 
 async def test_contact_question_and_trouble_each_ring_once(store: Store, api: FakeTelegram, telegram: Telegram) -> None:
     async with running(Outbox(store, [telegram])) as outbox:
-        for fresh in (True, False):
-            assert await outbox.contact(JANE, []) is fresh
-            assert await outbox.question(ask(1), []) is fresh
+        for fresh, kept in ((True, "new"), (False, "known")):
+            assert await outbox.contact(JANE, []) == kept
+            assert await outbox.question(ask(1), []) == kept
             assert await outbox.trouble("provider", "the model's key\nwas refused") is fresh
         messages = await api.messages_arrive(3)
     assert [message.text.splitlines()[0] for message in messages] == [

@@ -84,7 +84,7 @@ async def test_without_a_channel_an_alert_is_logged_once_and_goes_out_when_there
 ) -> None:
     with logged("Jane Doe") as seen:
         async with running(Outbox(store, [])) as outbox:
-            assert await outbox.contact(JANE, ["Visitor: Hello"])
+            await outbox.contact(JANE, ["Visitor: Hello"])
             await within(seen)
             assert outbox.status() == NO_CHANNEL
     with logged("What is 1?") as seen:

@@ -23,6 +23,10 @@ NOT_WRITTEN = (
     "NOT STORED: the visitor has not written this address in the conversation. "
     "Ask them to type their email address, and never fill one in for them."
 )
+FULL = (
+    "NOT STORED: this conversation has left as many contact details as it may. "
+    "Tell the visitor kindly that what they left before is stored, and that the rest can wait until the owner writes."
+)
 _QUESTION = 'NOT STORED YET: ask the visitor whether they mean "'
 """Begins the result that asks about a slip; a later turn is recognised by it."""
 
@@ -44,7 +48,8 @@ class GatherUserDetails(Arguments):
 
     Do not call it while the visitor has typed no address: ask for one. Never invent, guess, complete or correct an
     address. Do not call it for somebody else's address, for one that stands only in your knowledge, or again for one
-    that is already stored.
+    that is already stored; unless the visitor has since said more that the owner needs to know (a budget, a date,
+    another number): then pass only that as the notes.
 
     The result `ok` means stored. Any other result means not stored: do what it says, and do not say that the details
     were passed on.
@@ -78,8 +83,7 @@ def gather_user_details(outbox: Outbox) -> Tool[GatherUserDetails]:
             name=" ".join(arguments.name.split()) or decided.name,
             disposable=decided.disposable,
         )
-        await outbox.contact(contact, excerpt(visit))
-        return "ok"
+        return FULL if await outbox.contact(contact, excerpt(visit)) == "full" else "ok"
 
     return Tool(
         name=NAME,

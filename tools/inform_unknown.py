@@ -9,6 +9,11 @@ from alerts.outbox import Outbox
 from store.records import Question
 from tools.excerpt import excerpt
 
+FULL = (
+    "NOT STORED: this conversation has passed on as many questions as it may. Say openly that you do not know this "
+    "one and that the visitor can ask it when the owner writes; if they have left no email address yet, ask for it."
+)
+
 
 class InformUnknown(Arguments):
     """Passes a question that you cannot answer on to the owner, who gets it at once and may answer it later.
@@ -35,8 +40,8 @@ class InformUnknown(Arguments):
 
 def inform_unknown(outbox: Outbox) -> Tool[InformUnknown]:
     async def run(arguments: InformUnknown, visit: Visit) -> str:
-        await outbox.question(Question(visit.conversation_id, arguments.question), excerpt(visit))
-        return "ok"
+        question = Question(visit.conversation_id, arguments.question)
+        return FULL if await outbox.question(question, excerpt(visit)) == "full" else "ok"
 
     return Tool(
         name="inform_unknown",

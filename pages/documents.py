@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mimetypes
+import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from starlette.routing import Route
 
 from agent.persona import Profile
 
+log = logging.getLogger(__name__)
+
 HERE = Path(__file__).parent
 
 _GRADIOS_OWN = re.compile(
@@ -24,7 +26,11 @@ _GRADIOS_OWN = re.compile(
 )
 """Previews that name Gradio, its app manifest, and a viewport without safe areas."""
 
-_PICTURES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"} | {
+_PICTURES = {
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
     ".webp": "image/webp",
     ".gif": "image/gif",
 }
@@ -62,7 +68,8 @@ class Document:
 
     @property
     def routes(self) -> list[Route]:
-        return [_route(file) for file in (self.picture, self.style, *self.scripts)]
+        icon = replace(self.picture, path="/favicon.ico")
+        return [_route(file) for file in (self.picture, icon, self.style, *self.scripts)]
 
     def rewritten(self, html: str, origin: str) -> str:
         """Gradio's page with this document's head.
@@ -124,12 +131,12 @@ def _own(name: str, media_type: str) -> File:
 
 
 def _picture_of(profile: Profile) -> File:
-    if profile.picture:
-        media_type = _PICTURES.get(profile.picture.suffix.lower()) or mimetypes.guess_type(profile.picture)[0]
+    media_type = _PICTURES.get(profile.picture.suffix.lower()) if profile.picture else None
+    if profile.picture and media_type:
         try:
-            return File("/picture", profile.picture.read_bytes(), media_type or "application/octet-stream")
-        except OSError:
-            pass
+            return File("/picture", profile.picture.read_bytes(), media_type)
+        except OSError as error:
+            log.warning("The picture %s cannot be read (%s): initials are shown", profile.picture.name, error.strerror)
     return File("/picture", _initials(profile.initials).encode(), "image/svg+xml")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import gradio as gr
@@ -26,8 +25,6 @@ class Page:
     document: Document
     """What the served HTML says besides Gradio's own, and the files it names."""
     theme: Base
-    icon: Path | None
-    """The picture beside the title in a browser's tab, where it is a file."""
 
 
 def chat_page(reception: Reception, profile: Profile, *, max_replies: int, on_feedback: OnFeedback) -> Page:
@@ -43,8 +40,8 @@ def chat_page(reception: Reception, profile: Profile, *, max_replies: int, on_fe
         max_replies: replies at once, page and API together.
         on_feedback: told when a visitor puts a thumb on a reply.
     """
-    talk = Talk(reception, on_feedback)
-    with gr.Blocks(title=document_of(profile).title, analytics_enabled=False, fill_width=True) as blocks:
+    talk, document = Talk(reception, on_feedback), document_of(profile)
+    with gr.Blocks(title=document.title, analytics_enabled=False, fill_width=True) as blocks:
         with gr.Column(elem_id="page"), gr.Row(elem_id="composer"):
             gr.Textbox(
                 label="Message",
@@ -79,7 +76,7 @@ def chat_page(reception: Reception, profile: Profile, *, max_replies: int, on_fe
         rate.click(talk.rate, [thumb, conversation], api_name="rate", **quick)
         cast(Any, gr).api(talk.chat, api_name="chat", **answering)
     blocks.queue(default_concurrency_limit=max_replies, max_size=LINE_LENGTH, api_open=False)
-    return Page(blocks, document_of(profile), _theme(), profile.picture)
+    return Page(blocks, document, _theme())
 
 
 def _field(name: str) -> gr.Textbox:

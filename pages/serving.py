@@ -82,7 +82,6 @@ def serve(
             "openapi_url": None,
         },
         theme=page.theme,
-        favicon_path=page.icon,
         allowed_paths=[],
         max_file_size=1,
         show_error=False,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.conversation import Transcript, Turn
+from agent.conversation import Transcript
 from agent.loop import Replica
 from agent.model import OpenAIModel, open_provider
 from agent.persona import Profile
@@ -153,16 +153,16 @@ async def test_a_forged_thumb_is_dropped(talk: Talk, thumbs: Thumbs, thumb: Any)
 class BrokenStore:
     """A store whose disk is gone."""
 
-    async def transcript(self, conversation_id: str) -> Transcript:
+    async def transcript(self, *_: Any, **__: Any) -> Transcript:
         raise OSError("disk at /secret/path")
 
-    async def open_turn(self, conversation_id: str, message: str) -> int:
+    async def open_turn(self, *_: Any, **__: Any) -> int:
         raise OSError("disk at /secret/path")
 
-    async def close_turn(self, conversation_id: str, number: int, turn: Turn, stop: str) -> None:
+    async def close_turn(self, *_: Any, **__: Any) -> None:
         raise OSError("disk at /secret/path")
 
-    async def drop_last_turn(self, conversation_id: str) -> str | None:
+    async def drop_last_turn(self, *_: Any, **__: Any) -> str | None:
         raise OSError("disk at /secret/path")
 
 

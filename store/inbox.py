@@ -33,6 +33,7 @@ Kept = Literal["new", "more", "known", "full"]
 def add_contact(
     connection: Connection, contact: Contact, alert_text: AlertText, more_text: AlertText, now: datetime
 ) -> Kept:
+    _wait_for_others(connection, contact.conversation_id)
     key = contact.email.strip().casefold()
     left = connection.execute(
         select(contacts.c.id, contacts.c.email_key, contacts.c.notes, contacts.c.name, alerts.c.reference)
@@ -60,6 +61,17 @@ def add_contact(
         )
     )
     return "new"
+
+
+def _wait_for_others(connection: Connection, conversation_id: str) -> None:
+    """Until the end of the transaction nobody else adds to this conversation, so that what was counted stays true.
+
+    SQLite lets only one write at a time in any case.
+    """
+    if connection.dialect.name == "postgresql":
+        digest = hashlib.sha256(storable(conversation_id).encode()).digest()
+        number = int.from_bytes(digest[:8], signed=True)
+        connection.execute(select(func.pg_advisory_xact_lock(number)))
 
 
 def _add_to(
@@ -96,6 +108,7 @@ def merged_notes(kept: str, newer: str) -> str:
 
 
 def add_question(connection: Connection, question: Question, alert_text: AlertText, now: datetime) -> Kept:
+    _wait_for_others(connection, question.conversation_id)
     key = question_key(question.question)
     passed_on = connection.scalars(
         select(questions.c.question_key).where(questions.c.conversation_id == question.conversation_id)

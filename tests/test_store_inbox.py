@@ -171,6 +171,21 @@ async def test_one_of_many_simultaneous_contacts_wins(store: Store, url: str) ->
     assert len(await due(store)) == 1
 
 
+async def test_limits_hold_and_no_note_is_lost_when_all_come_at_once(store: Store, url: str) -> None:
+    other = Store.open(url)
+    both = [(number, one) for number, one in enumerate((store, other) * 8)]
+    left = [one.add_contact(contact(f"{number}@example.org"), text_of, more_of) for number, one in both]
+    asked = [one.add_question(Question("talk-1", f"What is {number}?"), text_of) for number, one in both]
+    kept = await asyncio.gather(*left, *asked)
+    assert kept.count("new") == CONTACTS + QUESTIONS
+    await store.add_contact(contact(talk="talk-2"), text_of, more_of)
+    more = [one.add_contact(contact(notes=f"note {n}.", talk="talk-2"), text_of, more_of) for n, one in both]
+    assert await asyncio.gather(*more) == ["more"] * len(both)
+    await other.close()
+    (jane,) = [one for one in await store.contacts() if one.conversation_id == "talk-2"]
+    assert len(jane.notes.splitlines()) == 1 + len(both)
+
+
 async def test_references_are_readable_and_differ(store: Store) -> None:
     references: list[str] = []
 

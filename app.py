@@ -90,7 +90,13 @@ def serve(settings: Settings, store: Store) -> None:
     for line in opening_lines(settings, knowledge):
         log.info("%s", line)
     serve_page(
-        chat_page(reception, shown, max_replies=settings.max_concurrent_replies, on_feedback=store.set_feedback),
+        chat_page(
+            reception,
+            shown,
+            max_replies=settings.max_concurrent_replies,
+            on_feedback=store.set_feedback,
+            trusted_proxies=settings.trusted_proxies,
+        ),
         host=settings.gradio_server_name,
         port=settings.gradio_server_port,
         routes=[

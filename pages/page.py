@@ -27,7 +27,9 @@ class Page:
     theme: Base
 
 
-def chat_page(reception: Reception, profile: Profile, *, max_replies: int, on_feedback: OnFeedback) -> Page:
+def chat_page(
+    reception: Reception, profile: Profile, *, max_replies: int, on_feedback: OnFeedback, trusted_proxies: int = 0
+) -> Page:
     """The chat page of a replica.
 
     The page's script (chat.js) draws the conversation and owns everything one sees. Gradio's parts are its
@@ -39,8 +41,9 @@ def chat_page(reception: Reception, profile: Profile, *, max_replies: int, on_fe
         profile: who the page is about.
         max_replies: replies at once, page and API together.
         on_feedback: told when a visitor puts a thumb on a reply.
+        trusted_proxies: how many `X-Forwarded-For` entries from the right to believe.
     """
-    talk, document = Talk(reception, on_feedback), document_of(profile)
+    talk, document = Talk(reception, on_feedback, trusted_proxies), document_of(profile)
     with gr.Blocks(title=document.title, analytics_enabled=False, fill_width=True) as blocks:
         with gr.Column(elem_id="page"), gr.Row(elem_id="composer"):
             gr.Textbox(

@@ -17,6 +17,7 @@ import gradio as gr
 
 from agent.conversation import Transcript
 from agent.events import Event
+from agent.limits import client_address
 from agent.reception import BLANK, TROUBLE, Opened, Reception, Refused
 from pages.batches import in_batches
 from pages.markup import Growing
@@ -54,22 +55,25 @@ class Talk:
 
     reception: Reception
     on_feedback: OnFeedback
+    trusted_proxies: int = 0
+    """How many `X-Forwarded-For` entries from the right to believe."""
 
-    async def ask(self, message: Any, conversation: Any) -> AsyncGenerator[str]:
+    async def ask(self, message: Any, conversation: Any, request: gr.Request | None = None) -> AsyncGenerator[str]:
         """Answers a message from the page. An unknown conversation begins empty."""
         conversation_id = known(conversation) or secrets.token_urlsafe(24)
-        events = self.reception.answer(conversation_id, clean(message))
+        events = self.reception.answer(conversation_id, clean(message), self._address(request))
         async with aclosing(self._told(events, conversation_id)) as pieces:
             async for piece in pieces:
                 yield piece
 
-    async def again(self, conversation: Any) -> AsyncGenerator[str]:
+    async def again(self, conversation: Any, request: gr.Request | None = None) -> AsyncGenerator[str]:
         """Answers the last message once more."""
         conversation_id = known(conversation)
         if not conversation_id:
             yield _piece("", refused=BLANK)
             return
-        async with aclosing(self._told(self.reception.retry(conversation_id), conversation_id)) as pieces:
+        events = self.reception.retry(conversation_id, self._address(request))
+        async with aclosing(self._told(events, conversation_id)) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -102,7 +106,8 @@ class Talk:
         if not isinstance(message, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             yield NOT_TEXT
             return
-        events = self.reception.answer(conversation_of_session(request.session_hash), clean(message))
+        conversation_id = conversation_of_session(request.session_hash)
+        events = self.reception.answer(conversation_id, clean(message), self._address(request))
         showing, shown = Showing(self.reception.replica.toolkit.tools), ""
         try:
             async with aclosing(in_batches(events, BATCH_S)) as batches:
@@ -115,6 +120,14 @@ class Talk:
             yield str(refusal)
         except Exception as error:
             yield _trouble(error)
+
+    def _address(self, request: gr.Request | None) -> str:
+        """Who the message is counted for."""
+        asked: Any = getattr(request, "request", None)
+        if asked is None:
+            return ""
+        peer = asked.client.host if asked.client else ""
+        return client_address(peer, asked.headers.getlist("x-forwarded-for"), self.trusted_proxies)
 
     async def _told(self, events: AsyncGenerator[Opened | Event], conversation_id: str) -> AsyncGenerator[str]:
         showing, rendering = Showing(self.reception.replica.toolkit.tools), Growing()

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from agent.calls import Metered, ModelCall, OnCall, host_of
+from agent.fitting import Fitting
 from agent.knowledge import Knowledge, load_knowledge
 from agent.limits import Allowance, Ceiling, Gate
 from agent.log import open_log
@@ -77,6 +78,7 @@ def serve(settings: Settings, store: Store) -> None:
         max_turns=settings.max_turns,
         reply_timeout_s=settings.reply_timeout_s,
     )
+    fitting = Fitting(replica, settings.context_tokens, settings.max_output_tokens, can_write=settings.has_provider)
     reception = Reception(
         replica,
         store,
@@ -86,8 +88,9 @@ def serve(settings: Settings, store: Store) -> None:
         gate=Gate(settings.messages_per_minute),
         ceiling=Ceiling(allowance, resting_model(knowledge, shown), tell_of_ceiling(store)),
         watch=metrics,
+        fitting=fitting,
     )
-    for line in opening_lines(settings, knowledge):
+    for line in opening_lines(settings, knowledge, fitting):
         log.info("%s", line)
     serve_page(
         chat_page(
@@ -193,13 +196,17 @@ def channels(settings: Settings) -> list[Channel]:
     return found
 
 
-def opening_lines(settings: Settings, knowledge: Knowledge) -> list[str]:
+def opening_lines(settings: Settings, knowledge: Knowledge, fitting: Fitting) -> list[str]:
     """What was found and what is missing, one line each."""
     lines = [report.line() for report in knowledge.reports]
     if knowledge.problem:
         lines.append(f"Knowledge: {knowledge.problem}")
     if leaves_out(knowledge, settings.context_tokens):
         lines.append("Knowledge: larger than its share of CONTEXT_TOKENS; the last files are cut")
+    if fitting.persona_is_too_large:
+        lines.append(
+            "CONTEXT_TOKENS is too small for the persona and a conversation: raise it, or lower MAX_OUTPUT_TOKENS"
+        )
     if not settings.has_provider:
         lines.append("OPENAI_API_KEY is not set: the replica answers by quoting its notes")
     if not (settings.telegram_bot_token and settings.telegram_chat_id):

@@ -8,7 +8,7 @@ Row ids, clocks and the provider's dictionaries live elsewhere; `to_wire` is the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 WireMessage = dict[str, Any]
@@ -117,14 +117,16 @@ class Conversation:
 
     turns: tuple[Turn, ...] = ()
     summary: str = ""
-    """What was said before these turns, where they are not all."""
+    """Stands for the oldest turns in requests, where they do not all fit."""
+    summarised: int = 0
+    """So many turns the summary stands for."""
 
     def and_then(self, turn: Turn) -> Conversation:
-        return Conversation((*self.turns, turn), self.summary)
+        return replace(self, turns=(*self.turns, turn))
 
     def latest(self, count: int) -> Conversation:
-        """The last turns alone."""
-        return Conversation(self.turns[-count:])
+        """With only the last turns in requests."""
+        return replace(self, summarised=max(self.summarised, len(self.turns) - count))
 
     @property
     def visitor_messages(self) -> tuple[str, ...]:
@@ -176,7 +178,7 @@ def to_wire(system: str, conversation: Conversation, draft: Draft, notice: str =
     earlier = f"Earlier in this conversation, for you to know: {conversation.summary}" if conversation.summary else ""
     leading = "\n\n".join(part for part in (system, earlier, notice) if part)
     wire: list[WireMessage] = [{"role": "system", "content": leading}]
-    for turn in conversation.turns:
+    for turn in conversation.turns[conversation.summarised :]:
         wire.append({"role": "user", "content": turn.message})
         wire.extend(_steps_to_wire(turn.steps, current=False))
     wire.append({"role": "user", "content": draft.message})

@@ -8,7 +8,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.conversation import Conversation, Turn, WireMessage
 from agent.loop import Replica
@@ -117,7 +117,7 @@ class Fitting:
         self._summaries.move_to_end(conversation_id)
         while len(self._summaries) > MAX_SUMMARIES:
             self._summaries.popitem(last=False)
-        return Conversation(conversation.turns[drop:], known.text)
+        return replace(conversation, summary=known.text, summarised=drop)
 
     async def _summarise(self, before: str, turns: Sequence[Turn]) -> str:
         if self._can_write:

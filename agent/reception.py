@@ -14,6 +14,7 @@ from typing import Protocol
 from agent.calls import ModelCall, collected, money
 from agent.conversation import Draft, Reply, Transcript, Turn, Usage
 from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFinished, TurnFinished
+from agent.fitting import Fitting
 from agent.limits import Ceiling, Gate
 from agent.loop import Replica, respond
 
@@ -77,6 +78,7 @@ class Reception:
         gate: how often somebody may write; None: as often as they like.
         ceiling: on the tokens of a day; None: there is none.
         watch: counts turns and refusals.
+        fitting: shortens conversations for the model; None: they go whole.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Reception:
         gate: Gate | None = None,
         ceiling: Ceiling | None = None,
         watch: Watch | None = None,
+        fitting: Fitting | None = None,
     ) -> None:
         self.replica = replica
         self.store = store
@@ -100,6 +103,7 @@ class Reception:
         self._gate = gate or Gate(UNLIMITED)
         self._ceiling = ceiling
         self._watch = watch
+        self._fitting = fitting
         self.running = 0
         """Replies under way."""
         self.trouble = ""
@@ -147,7 +151,10 @@ class Reception:
         try:
             yield Opened(number)
             replica = await self._replica_of_the_hour()
-            answering = respond(replica, transcript.conversation, message, conversation_id)
+            conversation = transcript.conversation
+            if self._fitting:
+                conversation = await self._fitting.fit(conversation_id, conversation, message)
+            answering = respond(replica, conversation, message, conversation_id)
             async with aclosing(collected(answering, record.calls)) as events:
                 async for event in events:
                     record.note(event)

@@ -51,10 +51,12 @@ async def test_older_turns_go_whole_and_the_model_writes_what_they_were_about(
     provider.script = [says("The visitor is Sarah from TechFirm.")]
     fitted = await fitting(model).fit("c1", talk(30), "Hi")
     assert fitted.summary == "The visitor is Sarah from TechFirm."
-    assert fitted.turns == talk(30).turns[-len(fitted.turns) :]
-    assert 0 < len(fitted.turns) < 30
+    assert fitted.turns == talk(30).turns
+    assert 0 < fitted.summarised < 30
     assert "Question 0?" in provider.requests[0]["messages"][1]["content"]
-    system = to_wire("You are Ada.", fitted, Draft("Hi"))[0]["content"]
+    wire = to_wire("You are Ada.", fitted, Draft("Hi"))
+    assert wire[1]["content"] == f"Question {fitted.summarised}?"
+    system = wire[0]["content"]
     assert system.startswith("You are Ada.")
     assert "The visitor is Sarah from TechFirm." in system
 

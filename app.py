@@ -6,9 +6,11 @@ import asyncio
 import logging
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
 
 from agent.calls import Metered, ModelCall, OnCall, host_of
 from agent.fitting import Fitting
@@ -30,11 +32,8 @@ from store.store import Store
 from tools.registry import toolkit
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import BaseRoute
-
     from agent.metrics import Metrics
+    from pages.probes import Ask
 
 log = logging.getLogger("carboncopy")
 
@@ -58,9 +57,8 @@ def serve(settings: Settings, store: Store) -> None:
     """Builds the house and opens the door."""
     # Gradio takes seconds to import, and reads the environment while it does.
     prepare_environment()
-    from starlette.routing import Route
-
     from pages.page import chat_page
+    from pages.probes import health_route, metrics_route
     from pages.serving import serve as serve_page
 
     knowledge = load_knowledge(settings.knowledge_dir)
@@ -92,6 +90,11 @@ def serve(settings: Settings, store: Store) -> None:
     )
     for line in opening_lines(settings, knowledge, fitting):
         log.info("%s", line)
+    routes = [health_route(health(settings, knowledge, reception, outbox, store))]
+    if metrics:
+        from agent.metrics import CONTENT_TYPE
+
+        routes.append(metrics_route(numbers(metrics, reception, store), CONTENT_TYPE))
     serve_page(
         chat_page(
             reception,
@@ -102,10 +105,7 @@ def serve(settings: Settings, store: Store) -> None:
         ),
         host=settings.gradio_server_name,
         port=settings.gradio_server_port,
-        routes=[
-            Route("/healthz", healthz(settings, knowledge, reception, outbox, store)),
-            *metrics_routes(metrics, reception, store),
-        ],
+        routes=routes,
         lifespan=alive(model, outbox, store),
         frame_ancestors=settings.frame_ancestors,
     )
@@ -124,29 +124,25 @@ def chat_model(settings: Settings, knowledge: Knowledge, shown: Profile, on_call
     It is built in the background: the SDK and the search take a second that the first page need not wait for.
     """
 
+    def provider(name: str, key: SecretStr | None, base_url: str | None) -> Metered:
+        model = open_provider(
+            name,
+            key.get_secret_value() if key else None,
+            base_url,
+            max_output_tokens=settings.max_output_tokens,
+            timeout_s=settings.reply_timeout_s,
+        )
+        return Metered(model, host_of(base_url), price_of(name, settings.model_prices), on_call)
+
     def build() -> ChatModel:
         if not settings.has_provider:
             return notes_model(knowledge, shown)
-        first = open_provider(
-            settings.openai_model,
-            settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
-            settings.openai_base_url,
-            max_output_tokens=settings.max_output_tokens,
-            timeout_s=settings.reply_timeout_s,
-        )
+        first = provider(settings.openai_model, settings.openai_api_key, settings.openai_base_url)
         if not settings.has_fallback or not settings.fallback_model:
-            return metered(first, settings.openai_base_url)
-        second = open_provider(
-            settings.fallback_model,
-            settings.fallback_api_key.get_secret_value() if settings.fallback_api_key else None,
-            settings.fallback_base_url,
-            max_output_tokens=settings.max_output_tokens,
-            timeout_s=settings.reply_timeout_s,
+            return first
+        return WithFallback(
+            first, provider(settings.fallback_model, settings.fallback_api_key, settings.fallback_base_url)
         )
-        return WithFallback(metered(first, settings.openai_base_url), metered(second, settings.fallback_base_url))
-
-    def metered(model: ChatModel, base_url: str | None) -> Metered:
-        return Metered(model, host_of(base_url), price_of(model.name, settings.model_prices), on_call)
 
     return Warming(settings.openai_model if settings.has_provider else "notes", build)
 
@@ -241,62 +237,52 @@ def alive(model: Warming, outbox: Outbox, store: Store) -> Callable[[object], Ab
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncGenerator[None]:
-        model.start()
-        delivering = asyncio.create_task(outbox.run())
-        yield
-        delivering.cancel()
-        await asyncio.gather(delivering, return_exceptions=True)
-        await model.close()
-        await store.close()
+        async with AsyncExitStack() as ending:
+            ending.push_async_callback(store.close)
+            model.start()
+            ending.push_async_callback(model.close)
+            delivering = asyncio.create_task(outbox.run())
+            yield
+            delivering.cancel()
+            await asyncio.gather(delivering, return_exceptions=True)
 
     return lifespan
 
 
-def healthz(
+def health(
     settings: Settings, knowledge: Knowledge, reception: Reception, outbox: Outbox, store: Store
-) -> Callable[[Request], Awaitable[Response]]:
-    """How the parts are: `ok` each, or what is wrong in plain words. Always 200: the page itself is up."""
+) -> dict[str, Ask]:
+    """How the parts are: `ok` each, or what is wrong in plain words."""
 
-    async def answer(_: Request) -> Response:
-        from starlette.responses import JSONResponse
-
-        skipped = [report.line() for report in knowledge.reports if report.status == "skipped"]
+    async def model() -> str:
         no_model = "" if settings.has_provider else "no model is configured, so notes are quoted; set OPENAI_API_KEY"
-        return JSONResponse(
-            {
-                "model": reception.trouble or no_model or "ok",
-                "knowledge": knowledge.problem or "; ".join(skipped) or "ok",
-                "alerts": outbox.status(),
-                "store": await store_status(store),
-            }
-        )
+        return reception.trouble or no_model or "ok"
 
-    return answer
+    async def files() -> str:
+        skipped = [report.line() for report in knowledge.reports if report.status == "skipped"]
+        return knowledge.problem or "; ".join(skipped) or "ok"
+
+    async def alerts() -> str:
+        return outbox.status()
+
+    async def kept() -> str:
+        try:
+            await store.ping()
+        except StoreError as error:
+            return str(error)
+        return "ok"
+
+    return {"model": model, "knowledge": files, "alerts": alerts, "store": kept}
 
 
-def metrics_routes(metrics: Metrics | None, reception: Reception, store: Store) -> list[BaseRoute]:
-    """`/metrics`, if it is wanted."""
-    if metrics is None:
-        return []
-    from starlette.responses import Response
-    from starlette.routing import Route
-
-    from agent.metrics import CONTENT_TYPE
-
+def numbers(metrics: Metrics, reception: Reception, store: Store) -> Ask:
+    """What Prometheus is told, as it stands when it asks."""
     metrics.watch_line(lambda: reception.running, lambda: reception.waiting)
 
-    async def answer(_: Request) -> Response:
-        return Response(metrics.text(await store.alert_counts()), media_type=CONTENT_TYPE)
+    async def text() -> str:
+        return metrics.text(await store.alert_counts())
 
-    return [Route("/metrics", answer)]
-
-
-async def store_status(store: Store) -> str:
-    try:
-        await store.ping()
-    except StoreError as error:
-        return str(error)
-    return "ok"
+    return text
 
 
 if __name__ == "__main__":

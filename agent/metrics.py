@@ -10,7 +10,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from agent.calls import ModelCall
 from agent.events import StopReason
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
+CONTENT_TYPE: str = CONTENT_TYPE_LATEST
+"""Names the version of the text format."""
 
 SECONDS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 """Upper ends of the histograms' buckets."""
@@ -64,7 +65,7 @@ class Metrics:
         self._running.set_function(running)
         self._waiting.set_function(waiting)
 
-    def text(self, alerts: Mapping[str, int]) -> bytes:
+    def text(self, alerts: Mapping[str, int]) -> str:
         """Everything in Prometheus' text format.
 
         Args:
@@ -72,4 +73,4 @@ class Metrics:
         """
         for state, count in alerts.items():
             self._alerts.labels(state).set(count)
-        return generate_latest(self._registry)
+        return generate_latest(self._registry).decode()

@@ -12,7 +12,6 @@ import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.requests import Request
-from starlette.routing import Route
 
 from agent.calls import Metered
 from agent.limits import Gate
@@ -23,7 +22,8 @@ from agent.prices import Price
 from agent.reception import Opened, Reception, Refused
 from agent.settings import load_settings
 from alerts.outbox import Outbox
-from app import metrics_routes, open_metrics
+from app import numbers, open_metrics
+from pages.probes import metrics_route
 from store.store import Store
 from tests.fakes.provider import Answer, Provider, delta, says
 from tools.registry import toolkit
@@ -62,8 +62,7 @@ async def said(reception: Reception, message: str, address: str = "203.0.113.77"
 
 async def scraped(metrics: Metrics, reception: Reception, store: Store) -> tuple[str, str]:
     """What a Prometheus server gets: the type of the content, and the content."""
-    [route] = metrics_routes(metrics, reception, store)
-    assert isinstance(route, Route)
+    route = metrics_route(numbers(metrics, reception, store), CONTENT_TYPE)
     assert route.path == "/metrics"
     response: Any = await cast(Any, route.endpoint)(Request({"type": "http"}))
     return response.headers["content-type"], response.body.decode()
@@ -151,20 +150,17 @@ async def test_nothing_of_a_visitor_stands_there(
 
 async def test_two_houses_in_one_process_do_not_share_numbers(metrics: Metrics) -> None:
     metrics.refused("blank")
-    assert b'kind="blank"' not in Metrics().text({})
+    assert 'kind="blank"' not in Metrics().text({})
     assert not [family for family in REGISTRY.collect() if family.name.startswith("carboncopy")]
 
 
 @pytest.mark.parametrize(("written", "wanted"), [("", False), ("0", False), ("1", True), ("true", True)])
-async def test_the_numbers_are_off_unless_they_are_wanted(
-    written: str, wanted: bool, reception: Reception, store: Store
-) -> None:
+async def test_the_numbers_are_off_unless_they_are_wanted(written: str, wanted: bool) -> None:
     metrics = open_metrics(load_settings({"METRICS": written}))
     assert bool(metrics) is wanted
-    assert bool(metrics_routes(metrics, reception, store)) is wanted
 
 
 def test_every_number_says_what_it_is(metrics: Metrics) -> None:
-    described = re.findall(r"^# HELP (\w+) (.+)$", metrics.text({}).decode(), re.MULTILINE)
+    described = re.findall(r"^# HELP (\w+) (.+)$", metrics.text({}), re.MULTILINE)
     assert len(described) >= 10
     assert all(len(text) > 10 for _, text in described)

@@ -11,7 +11,7 @@ from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agent.calls import ModelCall, collected, money
+from agent.calls import ModelCall, collected, collecting, money
 from agent.conversation import Draft, Reply, Transcript, Turn, Usage
 from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFinished, TurnFinished
 from agent.fitting import Fitting
@@ -152,8 +152,10 @@ class Reception:
             yield Opened(number)
             replica = await self._replica_of_the_hour()
             conversation = transcript.conversation
-            if self._fitting:
-                conversation = await self._fitting.fit(conversation_id, conversation, message)
+            # The keyless model reads the question alone; a summary would be paid for.
+            if self._fitting and replica is self.replica:
+                with collecting(record.calls):
+                    conversation = await self._fitting.fit(conversation_id, conversation, message)
             answering = respond(replica, conversation, message, conversation_id)
             async with aclosing(collected(answering, record.calls)) as events:
                 async for event in events:

@@ -17,10 +17,12 @@ from sqlalchemy import text
 from agent.calls import Metered, ModelCall, collected, collecting, host_of, money
 from agent.conversation import Reply, Usage, WireMessage
 from agent.events import TextDelta, TurnFinished
+from agent.fitting import Fitting
 from agent.loop import Replica
 from agent.model import ChatModel, OpenAIModel, ToolChoice, WithFallback, open_provider
 from agent.prices import Price, price_of, read_prices
 from agent.reception import Reception
+from agent.toolkit import Toolkit
 from alerts.outbox import Outbox
 from store.database import open_engine
 from store.records import KeptCall
@@ -168,6 +170,17 @@ async def test_a_stream_that_breaks_off_is_a_row(store: Store, provider: Provide
     await said(reception(store, metered(model)))
     [row] = await store.model_calls()
     assert (row.outcome, row.finish) == ("cut", "cut")
+
+
+async def test_a_summary_is_a_row_of_the_turn_that_needed_it(
+    store: Store, provider: Provider, model: OpenAIModel
+) -> None:
+    replica = Replica(metered(model), Toolkit(), "You are Ada.")
+    fitting = Fitting(replica, 1200, 100, can_write=True)
+    both = Reception(replica, store, max_replies=3, max_message_chars=5000, fitting=fitting)
+    for _ in range(2):
+        await said(both, "please " * 150)
+    assert [row.number for row in await store.model_calls()] == [1, 1, 0]
 
 
 class Broken:

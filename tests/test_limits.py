@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from agent.calls import Metered
 from agent.events import Event, TextDelta, TurnFinished
+from agent.fitting import Fitting
 from agent.knowledge import Passage
 from agent.limits import MINUTE_S, Allowance, Ceiling, Gate, Pace, client_address
 from agent.loop import Replica
@@ -295,8 +296,9 @@ def under_a_ceiling(
     allowance = Allowance(limit, store.tokens_since, now)
     metered = Metered(model, "127.0.0.1", None, lambda call: allowance.spend(call.tokens))
     replica = Replica(metered, toolkit(Outbox(store, [])), "You are Ada.")
+    fitting = Fitting(replica, 1500, 100, can_write=True)
     resting = OfflineModel("Ada", "", Notes(), NOTICE_RESTING)
-    return opened(replica=replica, ceiling=Ceiling(allowance, resting, on_spent))
+    return opened(replica=replica, ceiling=Ceiling(allowance, resting, on_spent), fitting=fitting)
 
 
 async def alerts_of(store: Store) -> list[str]:
@@ -353,6 +355,15 @@ async def test_a_new_day_begins_at_midnight_utc(
     await said(reception, "c2")
     assert len(provider.requests) == 2
     assert days == [now.date() - timedelta(days=1), now.date()]
+
+
+async def test_at_the_ceiling_no_summary_is_paid_for(
+    opened: Opening, model: OpenAIModel, store: Store, provider: Provider
+) -> None:
+    reception = under_a_ceiling(opened, model, store, 15, tell_of_ceiling(store))
+    for _ in range(8):
+        await said(reception, "c1", "What does the Engine do? " + "please " * 60)
+    assert len(provider.requests) == 1
 
 
 async def test_without_a_ceiling_nothing_is_read() -> None:

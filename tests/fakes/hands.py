@@ -22,7 +22,9 @@ class Note(Arguments):
 class Hands:
     """Tools that keep what they were called with."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: str = "ok") -> None:
+        self.note = note
+        """What the first tool answers."""
         self.noted: list[str] = []
         self.started = asyncio.Event()
         self.toolkit = Toolkit(
@@ -34,7 +36,7 @@ class Hands:
 
     async def _note(self, arguments: Note, visit: Visit) -> str:
         self.noted.append(arguments.text)
-        return "ok"
+        return self.note
 
     async def _burn(self, arguments: Note, visit: Visit) -> str:
         raise RuntimeError("the token is 12345:secret")

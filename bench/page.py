@@ -23,7 +23,7 @@ from agent.conversation import Reply, Step, Turn
 from bench.talk import earlier
 from store.store import Store
 from tests.e2e.browser import browser
-from tests.e2e.programs import ROOT, Program, clean_environment, free_port, python
+from tests.e2e.programs import ROOT, Program, clean_environment, end_in_order, free_port, python
 from tests.e2e.replica import ROOMY, provided_by, site
 
 TOKENS = (60, 600)
@@ -193,6 +193,7 @@ def say(line: str) -> None:
 
 
 async def main(rounds: int) -> None:
+    end_in_order()
     table = Table()
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     async with AsyncExitStack() as stack:

@@ -13,7 +13,7 @@ import httpx
 import psutil
 
 from bench.page import aim, say
-from tests.e2e.programs import Program, clean_environment, copy_of_the_product, free_port, python
+from tests.e2e.programs import Program, clean_environment, copy_of_the_product, end_in_order, free_port, python
 
 EMPTY = """
 import gradio as gr
@@ -46,6 +46,7 @@ async def first_page(command: list[str], folder: Path, settings: dict[str, str])
 
 
 async def main(rounds: int) -> None:
+    end_in_order()
     work = Path(tempfile.mkdtemp(prefix="bench-"))
     product = copy_of_the_product(work / "ours")
     empty = work / "empty"

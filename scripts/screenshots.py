@@ -16,6 +16,7 @@ from typing import Any
 from playwright.async_api import expect
 
 from tests.e2e.browser import Complaints, Visitor, Visitors, browser
+from tests.e2e.programs import end_in_order
 from tests.e2e.replica import ROOMY, provided_by, site
 from tests.fakes.provider import Answer, Provider, calls, says, serving
 
@@ -85,6 +86,7 @@ STATES: dict[str, Callable[[Visitor, Provider], Awaitable[None]]] = {
 
 
 async def main(folder: Path) -> None:
+    end_in_order()
     home = Path(tempfile.mkdtemp(prefix="screenshots-")) / "replica"
     async with (
         serving() as provider,

@@ -16,6 +16,7 @@ from tests.e2e import browser as browsers
 from tests.e2e import peers
 from tests.e2e.browser import Complaints, Visitors
 from tests.e2e.peers import Llmock, Phone
+from tests.e2e.programs import end_in_order
 from tests.e2e.replica import ROOMY, Site, alerts_to, provided_by, site
 from tests.fakes import provider as fake_provider
 
@@ -43,6 +44,7 @@ def quiet_clients() -> None:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    end_in_order()
     return tmp_path_factory.mktemp("e2e")
 
 

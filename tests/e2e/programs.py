@@ -26,6 +26,11 @@ START_S = 60.0
 END_S = 15.0
 
 
+def end_in_order() -> None:
+    """Lets SIGTERM end this program as Ctrl-C does: else the programs that it started would live on."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 async def eventually(look: Callable[[], Awaitable[T | None]], within_s: float, otherwise: Callable[[], str]) -> T:
     """Looks until there is something to see: another program tells nobody when it is done.
 

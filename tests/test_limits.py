@@ -1,11 +1,11 @@
-"""Limits: how often, how many at once, from which address, and how much a day. Each stops at the stated figure."""
+"""Limits: how often, how many at once, from which address. Each stops at the stated figure."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import AsyncGenerator, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.calls import Metered
-from agent.events import Event, TextDelta, TurnFinished
-from agent.fitting import Fitting
-from agent.knowledge import Passage
-from agent.limits import MINUTE_S, Allowance, Ceiling, Gate, Pace, client_address
+from agent.events import Event, TurnFinished
+from agent.limits import MINUTE_S, Gate, Pace, client_address
 from agent.loop import Replica
 from agent.model import OpenAIModel, open_provider
-from agent.offline import NOTICE_RESTING, OfflineModel
 from agent.reception import OTHER_TAB, Opened, Reception, Refused
 from alerts.outbox import Outbox
-from app import tell_of_ceiling
 from store.store import Store
 from tests.fakes.provider import Answer, Provider, delta, says
 from tools.registry import toolkit
@@ -78,7 +73,7 @@ Opening = Callable[..., Reception]
 @pytest.fixture
 def opened(model: OpenAIModel, store: Store, counts: Counts) -> Opening:
     def build(gate: Gate | None = None, **others: Any) -> Reception:
-        replica = others.pop("replica", None) or Replica(model, toolkit(Outbox(store, [])), "You are Ada.")
+        replica = Replica(model, toolkit(Outbox(store, [])), "You are Ada.")
         settings: dict[str, Any] = {"max_replies": 3, "max_message_chars": 500, **others}
         return Reception(replica, store, gate=gate, watch=counts, **settings)
 
@@ -273,139 +268,6 @@ def test_what_a_client_puts_before_the_proxies_entries_changes_nothing(made_up: 
     assert client_address("10.0.0.1", [*made_up, *ours], proxies) == (ours or ["10.0.0.1"])[0]
 
 
-# --- How much a day ---
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-class Notes:
-    """Finds the same passage for one question."""
-
-    def answering(self, question: str) -> tuple[Passage, ...]:
-        return (Passage("faq.md", "Engine", "It weaves algebra."),) if "Engine" in question else ()
-
-
-def under_a_ceiling(
-    opened: Opening,
-    model: OpenAIModel,
-    store: Store,
-    limit: int,
-    on_spent: Callable[[date], Awaitable[object]],
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Reception:
-    allowance = Allowance(limit, store.tokens_since, now)
-    metered = Metered(model, "127.0.0.1", None, lambda call: allowance.spend(call.tokens))
-    replica = Replica(metered, toolkit(Outbox(store, [])), "You are Ada.")
-    fitting = Fitting(replica, 1500, 100, can_write=True)
-    resting = OfflineModel("Ada", "", Notes(), NOTICE_RESTING)
-    return opened(replica=replica, ceiling=Ceiling(allowance, resting, on_spent), fitting=fitting)
-
-
-async def alerts_of(store: Store) -> list[str]:
-    return [alert.text for alert in await store.claim_due_alerts(100, datetime.now(UTC) + timedelta(hours=1))]
-
-
-async def test_at_the_days_ceiling_no_provider_is_asked_and_addresses_are_still_taken(
-    opened: Opening, model: OpenAIModel, store: Store, provider: Provider, counts: Counts
-) -> None:
-    # A scripted answer takes 15 tokens: four of them reach 60.
-    reception = under_a_ceiling(opened, model, store, 60, tell_of_ceiling(store))
-    provider.answer = lambda asked: says("Hello.")
-    answers = [await said(reception, f"c{n}") for n in range(4)]
-    assert answers == ["Hello."] * 4
-    quoted = await said(reception, "c5", "What does the Engine do?")
-    assert "It weaves algebra." in quoted
-    assert "I have talked enough for today" in quoted
-    assert "Leave your e-mail address here and I will pass it on." in quoted
-    thanked = await said(reception, "c5", "I am Jane Doe, write to jane@example.org about a job")
-    assert "I have passed your details on" in thanked
-    assert "talked enough" not in thanked
-    assert len(provider.requests) == 4
-    assert [contact.email for contact in await store.contacts()] == ["jane@example.org"]
-    assert counts.refusals == ["daily_tokens"] * 2
-    assert len([text for text in await alerts_of(store) if "DAILY_TOKENS" in text]) == 1
-
-
-async def test_a_restart_does_not_lift_the_ceiling_nor_ring_twice(
-    opened: Opening, model: OpenAIModel, store: Store, provider: Provider
-) -> None:
-    before = under_a_ceiling(opened, model, store, 15, tell_of_ceiling(store))
-    await said(before, "c1")
-    await said(before, "c1", "What does the Engine do?")
-    after = under_a_ceiling(opened, model, store, 15, tell_of_ceiling(store))
-    assert "It weaves algebra." in await said(after, "c2", "What does the Engine do?")
-    assert len(provider.requests) == 1
-    assert len(await alerts_of(store)) == 1
-
-
-async def test_a_new_day_begins_at_midnight_utc(
-    opened: Opening, model: OpenAIModel, store: Store, provider: Provider
-) -> None:
-    days: list[date] = []
-
-    async def tell(day: date) -> None:
-        days.append(day)
-
-    now = datetime.now(UTC)
-    reception = under_a_ceiling(opened, model, store, 15, tell, lambda: now)
-    for _ in range(3):
-        await said(reception, "c1")
-    now += timedelta(days=1)
-    assert await said(reception, "c2") == "Hello."
-    await said(reception, "c2")
-    assert len(provider.requests) == 2
-    assert days == [now.date() - timedelta(days=1), now.date()]
-
-
-async def test_at_the_ceiling_no_summary_is_paid_for(
-    opened: Opening, model: OpenAIModel, store: Store, provider: Provider
-) -> None:
-    reception = under_a_ceiling(opened, model, store, 15, tell_of_ceiling(store))
-    for _ in range(8):
-        await said(reception, "c1", "What does the Engine do? " + "please " * 60)
-    assert len(provider.requests) == 1
-
-
-async def test_without_a_ceiling_nothing_is_read() -> None:
-    async def read(_: datetime) -> int:
-        raise AssertionError
-
-    allowance = Allowance(0, read)
-    allowance.spend(10**9)
-    assert not await allowance.is_spent()
-
-
-async def test_tokens_of_other_machines_count_too() -> None:
-    asked: list[datetime] = []
-
-    async def read(since: datetime) -> int:
-        asked.append(since)
-        return 90
-
-    allowance = Allowance(100, read, lambda: NOON)
-    assert not await allowance.is_spent()
-    allowance.spend(10)
-    assert await allowance.is_spent()
-    assert asked == [NOON.replace(hour=0)]
-
-
-async def test_who_stops_each_reply_pays_for_it_all_the_same(
-    opened: Opening, model: OpenAIModel, store: Store, provider: Provider
-) -> None:
-    async def tell(day: date) -> None:
-        pass
-
-    provider.answer = lambda asked: Answer([delta(content="Once upon")], hold=asyncio.Event())
-    reception = under_a_ceiling(opened, model, store, 2000, tell)
-    for _ in range(50):
-        talk = reception.answer("c1", "A story " + "please " * 50)
-        async for event in talk:
-            if isinstance(event, TextDelta):
-                break
-        await talk.aclose()
-    assert 1 <= len(provider.requests) < 20
-
-
 # --- The same again ---
 
 
@@ -418,4 +280,5 @@ async def test_the_same_contact_again_is_one_alert(opened: Opening, store: Store
         provider.script += [Answer([delta(tool_calls=[call]), delta(finish="tool_calls")]), says("Passed on.")]
         assert await said(reception, "c1", "I am jane@example.org") == "Passed on."
     assert len(await store.contacts()) == 1
-    assert len(await alerts_of(store)) == 1
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert len(await store.claim_due_alerts(100, later)) == 1

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.page import aim, say
-from tests.e2e.programs import ROOT, Program, clean_environment, free_port
+from tests.e2e.programs import ROOT, Program, clean_environment, end_in_order, free_port
 
 ENVIRONMENT = ROOT / "bench" / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
@@ -144,6 +144,7 @@ def pair_ratio(costs: dict[str, list[Cost]], other: str) -> float:
 
 
 async def main(rounds: int, turns: int) -> None:
+    end_in_order()
     make_environment()
     say(f"Python {sys.version.split()[0]}, {versions()}")
     for pause_ms, how in PAUSES_MS.items():

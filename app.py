@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from agent.limits import Allowance, Ceiling, Gate
 from agent.log import open_log
 from agent.loop import Replica
 from agent.model import ChatModel, Warming, WithFallback, open_provider
-from agent.persona import Profile, leaves_out, persona, profile
+from agent.persona import NOBODY, Profile, leaves_out, persona, profile
 from agent.prices import price_of
 from agent.reception import OnTrouble, Reception
 from agent.settings import Settings, SettingsError, load_settings, prepare_environment, read_environment
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from pages.probes import Ask
 
 log = logging.getLogger("carboncopy")
+
+DATABASE_FILE = "carboncopy.db"
 
 
 def main() -> int:
@@ -88,8 +90,8 @@ def serve(settings: Settings, store: Store) -> None:
         watch=metrics,
         fitting=fitting,
     )
-    for line in opening_lines(settings, knowledge, fitting):
-        log.info("%s", line)
+    for level, line in opening_lines(settings, knowledge, shown, fitting):
+        log.log(level, "%s", line)
     routes = [health_route(health(settings, knowledge, reception, outbox, store))]
     if metrics:
         from agent.metrics import CONTENT_TYPE
@@ -115,7 +117,7 @@ def database_url(settings: Settings) -> str:
     """DATABASE_URL, or a file in the data folder."""
     if settings.database_url:
         return settings.database_url.get_secret_value()
-    return f"sqlite:///{settings.data_dir.resolve() / 'carboncopy.db'}"
+    return f"sqlite:///{settings.data_dir.resolve() / DATABASE_FILE}"
 
 
 def chat_model(settings: Settings, knowledge: Knowledge, shown: Profile, on_call: OnCall) -> Warming:
@@ -192,22 +194,30 @@ def channels(settings: Settings) -> list[Channel]:
     return found
 
 
-def opening_lines(settings: Settings, knowledge: Knowledge, fitting: Fitting) -> list[str]:
+def opening_lines(
+    settings: Settings, knowledge: Knowledge, shown: Profile, fitting: Fitting
+) -> Iterator[tuple[int, str]]:
     """What was found and what is missing, one line each."""
-    lines = [report.line() for report in knowledge.reports]
+    for report in knowledge.reports:
+        yield logging.INFO if report.status == "read" else logging.WARNING, report.line()
     if knowledge.problem:
-        lines.append(f"Knowledge: {knowledge.problem}")
+        yield logging.WARNING, f"Knowledge: {knowledge.problem}"
+    if shown.name == NOBODY:
+        yield logging.WARNING, "No name was found: begin a file with `# Your Name`, or set OWNER_NAME"
     if leaves_out(knowledge, settings.context_tokens):
-        lines.append("Knowledge: larger than its share of CONTEXT_TOKENS; the last files are cut")
+        yield logging.WARNING, "Knowledge: larger than its share of CONTEXT_TOKENS; the last files are cut"
     if fitting.persona_is_too_large:
-        lines.append(
-            "CONTEXT_TOKENS is too small for the persona and a conversation: raise it, or lower MAX_OUTPUT_TOKENS"
-        )
-    if not settings.has_provider:
-        lines.append("OPENAI_API_KEY is not set: the replica answers by quoting its notes")
+        yield logging.WARNING, "CONTEXT_TOKENS is too small for the persona and a talk; raise it"
+    if settings.has_provider:
+        yield logging.INFO, f"Model: {settings.openai_model} at {host_of(settings.openai_base_url)}"
+    else:
+        yield logging.INFO, "OPENAI_API_KEY is not set: the replica answers by quoting its notes"
     if not (settings.telegram_bot_token and settings.telegram_chat_id):
-        lines.append("TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are not both set: alerts stay in the store")
-    return lines
+        where = "the database" if settings.database_url else str(settings.data_dir / DATABASE_FILE)
+        yield (
+            logging.INFO,
+            f"TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are not both set: alerts stay in {where} and this log",
+        )
 
 
 def tell_of_trouble(outbox: Outbox) -> OnTrouble:

@@ -21,6 +21,9 @@ MAX_FILE_BYTES = 20 * 1024 * 1024
 LEFT_ALONE = "readme"
 """A file of this name speaks to the owner, not about them."""
 
+UNREAD = (".docx", ".doc", ".odt", ".rtf", ".pages", ".html", ".htm", ".csv", ".json", ".xlsx", ".pptx", ".epub")
+"""Files that an owner means to be read, and that are not."""
+
 LOCKED = "locked with a password; save a copy without one"
 
 PICTURES = ("picture.jpg", "picture.jpeg", "picture.png", "picture.webp", "picture.svg")
@@ -93,7 +96,7 @@ def load_knowledge(folder: Path) -> Knowledge:
     for path in paths:
         name = path.relative_to(folder).as_posix()
         try:
-            text, pages = READERS[path.suffix.lower()](path)
+            text, pages = READERS.get(path.suffix.lower(), _not_read)(path)
         except Unreadable as error:
             reports.append(FileReport(name, "skipped", str(error)))
         except Exception as error:
@@ -136,11 +139,15 @@ def _is_candidate(path: Path, folder: Path) -> bool:
     hidden = any(part.startswith((".", "~$")) for part in path.relative_to(folder).parts)
     return (
         not hidden
-        and path.suffix.lower() in READERS
+        and path.suffix.lower() in (*READERS, *UNREAD)
         and path.stem.lower() != LEFT_ALONE
         and path.is_file()
         and path.resolve().is_relative_to(folder.resolve())
     )
+
+
+def _not_read(path: Path) -> tuple[str, None]:
+    raise Unreadable(f"{path.suffix.lower()} files are not read; save it as .pdf, .md or .txt")
 
 
 def _read_text(path: Path) -> tuple[str, None]:

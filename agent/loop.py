@@ -12,7 +12,7 @@ import logging
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.conversation import Conversation, Draft, Reply, ToolCall, ToolResult, WireMessage, to_wire
 from agent.events import Event, Replied, TextDelta, ToolFinished, ToolStarted, TurnFinished, keep_answered
@@ -35,6 +35,10 @@ NOTICE = "The call to {} failed. Try a different way."
 """What the model reads, once, after a call that cannot be mended was taken back."""
 
 
+TOO_MANY = f"You made too many calls at once: only the first {MAX_CALLS} were carried out. Answer the visitor now."
+"""What it reads after a reply with more calls than that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Replica:
     """Who answers. Frozen, and shared by all visitors."""
@@ -44,9 +48,11 @@ class Replica:
     persona: str
     """The system message."""
     max_turns: int = 2
-    """Rounds of a turn in which tools may be called."""
+    """Rounds of one Turn in which tools may be called: the setting's name is older than the word Turn here."""
     reply_timeout_s: float = 60
     """Wall clock of a whole turn, in seconds."""
+    shrunk: bool = False
+    """Its persona was shortened."""
 
 
 async def respond(
@@ -72,19 +78,21 @@ async def respond(
     while True:
         # 1. The persona, the conversation and this turn so far become the provider's messages.
         wire = to_wire(replica.persona, conversation, draft, notice)
-        # Should the model be able to read less than was thought: half the files, and the last turns.
-        short = to_wire(shortened(replica.persona), conversation.latest(KEPT_TURNS), draft, notice)
 
         # 2. One streamed completion with the tools; the closing one may not call any.
         reply = Reply()
         try:
-            async with aclosing(complete(replica, (wire, short), deadline, closing=closing)) as events:
+            async with aclosing(complete(replica, wire, deadline, closing=closing)) as events:
                 async for event in events:
                     yield event
                     reply = event.reply if isinstance(event, Replied) else reply
         except ModelError as error:
-            yield failed(draft, error)
-            return
+            shorter = shrink(replica, conversation) if isinstance(error, TooLong) else None
+            if shorter is None:
+                yield failed(draft, error)
+                return
+            replica, conversation = shorter
+            continue
 
         # 3. Text without a call is the answer. A blank one is asked for once more, without tools.
         if closing or not reply.calls:
@@ -94,8 +102,8 @@ async def respond(
             closing = True
             continue
 
-        # 4. Run the calls. Those that succeed stay; one that cannot be mended is taken back as if it
-        #    had never been made, and the next request says so in one line.
+        # 4. Run the calls. Those that were answered stay; one that cannot be mended is taken back as if
+        #    it had never been made, and the next request says so in one line.
         results: list[ToolResult] = []
         async for event in run(replica.toolkit, reply.calls, visit, done):
             yield event
@@ -111,20 +119,13 @@ async def respond(
 
 
 async def complete(
-    replica: Replica, wires: Sequence[list[WireMessage]], deadline: float, *, closing: bool
+    replica: Replica, wire: list[WireMessage], deadline: float, *, closing: bool
 ) -> AsyncGenerator[TextDelta | Replied]:
     """One completion. What was shown of a broken stream stands, and its Reply says `cut`.
-
-    Args:
-        replica: whose model is asked.
-        wires: the messages, and shorter ones that are sent should these be too long.
-        deadline: of the whole turn, by the loop's clock.
-        closing: no tool may be called any more.
 
     Raises:
         ModelError: there is no reply, and nothing was shown.
     """
-    wire, *shorter = wires
     reply, shown = Reply(), ""
     stream = replica.model.stream(wire, replica.toolkit.schemas, "none" if closing else "auto")
     try:
@@ -135,14 +136,6 @@ async def complete(
                 else:
                     shown += piece
                     yield TextDelta(piece)
-    except TooLong as error:
-        if not shorter:
-            raise
-        log.warning("Files and history are shortened for this request. %s", error)
-        async with aclosing(complete(replica, shorter, deadline, closing=closing)) as events:
-            async for event in events:
-                yield event
-        return
     except TimeoutError:
         late = f"{replica.model.name}: no whole reply within REPLY_TIMEOUT_S"
         if not shown:
@@ -159,10 +152,18 @@ async def next_piece(pieces: AsyncGenerator[str | Reply], deadline: float) -> st
         return await anext(pieces, None)
 
 
+def shrink(replica: Replica, conversation: Conversation) -> tuple[Replica, Conversation] | None:
+    """Half of the files and the last turns, for a model that can read less than was thought. Only once."""
+    if replica.shrunk:
+        return None
+    log.warning("The request was too long for %s: files and history are shortened", replica.model.name)
+    return replace(replica, persona=shortened(replica.persona), shrunk=True), conversation.latest(KEPT_TURNS)
+
+
 async def run(
     toolkit: Toolkit, calls: Sequence[ToolCall], visit: Visit, done: dict[tuple[str, str], str]
 ) -> AsyncGenerator[ToolStarted | ToolFinished]:
-    """Runs calls in order. `done` holds what succeeded in this turn: the same call is never run twice."""
+    """Runs calls in order. `done` holds what was answered in this turn: the same call is never run twice."""
     for number, call in enumerate(calls):
         if number >= MAX_CALLS:
             yield ToolFinished(call, None)
@@ -183,6 +184,8 @@ def take_back(toolkit: Toolkit, calls: Sequence[ToolCall], results: Sequence[Too
     """The notice on the calls without a result; empty when there are none. A name that the registry
     does not hold is the model's invention, and is not repeated to it."""
     answered = {result.call_id for result in results}
+    if len(answered) == MAX_CALLS < len(calls):
+        return TOO_MANY
     names = [
         call.name if call.name in toolkit.tools else "an unknown tool" for call in calls if call.id not in answered
     ]

@@ -10,7 +10,10 @@ from typing import Any, Protocol, cast
 
 from agent.conversation import Reply, ToolCall, WireMessage
 from agent.knowledge import Passage
+from agent.lexical import words
 from agent.model import ToolChoice
+from agent.search import asked_in
+from agent.toolkit import OK
 from agent.toolless import addresses_in, call_for_address, calling, tool_asking_for, without_addresses
 
 NOTICE = "(No language model is set up here, so I answer by quoting my notes.)"
@@ -29,6 +32,7 @@ INVITE = "Leave your e-mail address here, with a line about what you have in min
 NOT_A_QUESTION = (
     "I am not sure what you would like to know. Ask me about my work, my background or how to get in touch."
 )
+DID_YOU_MEAN = "Did you mean"
 BAD_ADDRESS = "That e-mail address does not look right. Could you check it and write it again?"
 
 
@@ -60,7 +64,7 @@ class OfflineModel:
     async def stream(
         self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice = "auto"
     ) -> AsyncGenerator[str | Reply]:
-        asked = _last_question(messages)
+        asked = _confirmed(messages) or _last_question(messages)
         results = _results(messages)
         call = None if results or tool_choice == "none" else await self._call(asked, tools)
         if call:
@@ -80,7 +84,7 @@ class OfflineModel:
         if _small_talk(asked) or _wants_contact(asked) or not _is_question(asked):
             return None
         if (tool := tool_asking_for("question", tools)) and not await self._find(asked):
-            return calling(tool, question=asked)
+            return calling(tool, question=asked_in(asked))
         return None
 
     async def _text(self, asked: str, results: Sequence[tuple[str, str]], messages: Sequence[WireMessage]) -> str:
@@ -113,12 +117,12 @@ class OfflineModel:
     def _after_tool(self, asked: str, arguments: str, result: str) -> str:
         values = cast(dict[str, Any], json.loads(arguments))
         if "email" not in values:
-            return UNKNOWN if result == "ok" else UNKNOWN_KEPT
-        if result == "ok":
-            return f"Thank you. I have passed your details on, and you will hear back at {values['email']}."
+            return UNKNOWN if result == OK else UNKNOWN_KEPT
+        if result == OK:
+            return f"Thank you. I have passed your details on: {self._owner} can write to you at {values['email']}."
         named = [address for address in addresses_in(result) if address.lower() not in asked.lower()]
         if named:
-            return f"Did you mean {named[0]}? Please write the address that I should pass on once more."
+            return f"{DID_YOU_MEAN} {named[0]}? Say yes, or write the address that I should pass on once more."
         if len(addresses_in(asked)) > 1:
             return f"Which address should I pass on: {' or '.join(addresses_in(asked))}?"
         return BAD_ADDRESS
@@ -152,6 +156,15 @@ def _last_question(messages: Sequence[WireMessage]) -> str:
     return next((str(message["content"]) for message in reversed(messages) if message["role"] == "user"), "")
 
 
+def _confirmed(messages: Sequence[WireMessage]) -> str:
+    """The address that the visitor says yes to; empty when they say something else, or were not asked."""
+    answer = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=0)
+    before = [str(message["content"]) for message in messages[:answer] if message["role"] == "assistant"]
+    if not before or DID_YOU_MEAN not in before[-1] or not _YES.fullmatch(_plain(_last_question(messages))):
+        return ""
+    return next(iter(addresses_in(before[-1].partition(DID_YOU_MEAN)[2])), "")
+
+
 def _results(messages: Sequence[WireMessage]) -> list[tuple[str, str]]:
     """The calls of this turn, as pairs of arguments and result."""
     since = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=-1) + 1
@@ -171,7 +184,7 @@ _SMALL_TALK = {
     "greeting": r"(hi|hello|hey|hiya|good (morning|day|afternoon|evening)|greetings|hallo|bonjour|hola)( there| \w+)?",
     "thanks": (
         r"((ok(ay)?|great|perfect|cool|wonderful) )?(many )?(thanks|thank you|thx|cheers|ta)"
-        r"( (so|very) much| a lot| again)?"
+        r"( (so|very) much| a lot| again)?|ok(ay)?|great|perfect|cool|wonderful|nice|👍+|🙏+"
     ),
     "farewell": r"(good ?bye|bye( bye)?|see you( later| soon)?|have a (nice|good) (day|one|evening))",
     "who": (
@@ -184,8 +197,17 @@ _SMALL_TALK = {
 
 def _small_talk(text: str) -> str:
     """Which kind of small talk the whole message is; empty when it says more."""
-    plain = re.sub(r"[^\w\s]", "", text).strip().lower()
-    return next((kind for kind, pattern in _SMALL_TALK.items() if re.fullmatch(pattern, plain)), "")
+    return next((kind for kind, pattern in _SMALL_TALK.items() if re.fullmatch(pattern, _plain(text))), "")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^\w\s👍🙏]", "", text).strip().lower()
+
+
+_YES = re.compile(
+    r"(yes|yep|yeah|yup|sure|right|correct|exactly|ok(ay)?|👍)( please| thats? (right|correct|it))?"
+    r"|thats? (right|correct|it)"
+)
 
 
 _CONTACT = re.compile(
@@ -207,6 +229,6 @@ _ASKING = re.compile(
 
 
 def _is_question(text: str) -> bool:
-    """A proper question: it asks, and it has words to ask with. Only such a one is worth the owner's time."""
-    words = re.findall(r"[^\W\d_]{2,}", text)
-    return len(words) >= 2 and ("?" in text or bool(_ASKING.match(text.strip())))
+    """A proper question: it asks, and of something, unlike "And when was that?". No other is worth the owner's time."""
+    long_enough = len(re.findall(r"[^\W\d_]{2,}", text)) >= 2
+    return long_enough and bool(words(text)) and ("?" in text or bool(_ASKING.match(text.strip())))

@@ -21,6 +21,10 @@ QUESTIONS = (
 )
 """What a visitor can start with, where the knowledge has no headings that are questions."""
 
+OPENING = "\n<knowledge>\n"
+CLOSING = "\n</knowledge>"
+"""Around the files in the system message."""
+
 MAX_LINE_CHARS = 160
 KNOWLEDGE_SHARE = 0.6
 """Of the context: the rest is for the conversation and the reply."""
@@ -48,7 +52,7 @@ class Profile:
 
 def profile(knowledge: Knowledge, owner_name: str | None) -> Profile:
     """The profile: the name from OWNER_NAME or the first heading, the line from the first short paragraph."""
-    first = knowledge.passages[0] if knowledge.passages else None
+    first = next((passage for passage in knowledge.passages if passage.heading), None)
     heading = first.heading.split(" › ")[0] if first else ""
     line = first.text if first and len(first.text) <= MAX_LINE_CHARS and "\n" not in first.text else ""
     headings = (passage.heading.split(" › ")[-1] for passage in knowledge.passages)
@@ -65,13 +69,13 @@ def persona(knowledge: Knowledge, name: str, tools: Iterable[Tool[Any]], context
     """The system message. It is the same for every request, so that providers' prompt caches hold."""
     habits = "\n".join(f"- {tool.habit}" for tool in tools if tool.habit)
     budget = int(context_tokens * KNOWLEDGE_SHARE * CHARS_PER_TOKEN)
-    return f"{RULES.format(name=name, habits=habits)}\n{_files(knowledge, budget)}"
+    return f"{RULES.format(name=name, habits=habits)}{_files(knowledge, budget)}"
 
 
 def shortened(persona: str) -> str:
-    """Half of the persona: the rules, and as much of the files as then fits. For a model that can read less than
-    was thought."""
-    return persona[: len(persona) // 2].removesuffix("</knowledge>") + "\n</knowledge>"
+    """The rules, and half of the files: for a model that can read less than was thought."""
+    rules, opening, files = persona.partition(OPENING)
+    return f"{rules}{opening}{files[: len(files) // 2]}{CLOSING}"
 
 
 def leaves_out(knowledge: Knowledge, context_tokens: int) -> bool:
@@ -86,7 +90,7 @@ def _files(knowledge: Knowledge, budget: int) -> str:
         f'<file name="{_inert(document.file)}">\n{_inert(document.text)}</file>' for document in knowledge.documents
     ]
     whole = "\n".join(files)[:budget]
-    return f"<knowledge>\n{whole}\n</knowledge>"
+    return f"{OPENING}{whole}{CLOSING}"
 
 
 def _inert(text: str) -> str:

@@ -17,6 +17,7 @@ from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFi
 from agent.fitting import Fitting
 from agent.limits import Ceiling, Gate
 from agent.loop import Replica, respond
+from agent.toolkit import OK
 
 log = logging.getLogger(__name__)
 
@@ -296,4 +297,4 @@ class _Record:
 
 
 def _verdict(content: str) -> str:
-    return content if content == "ok" else "asked back"
+    return content if content == OK else "answered"

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from agent.prices import Price, read_prices
 
@@ -91,6 +101,19 @@ class Settings(BaseModel):
     """Port to listen on; `PORT` is read where this is unset."""
     frame_ancestors: str = Field(default="'self'", pattern=r"^[^;,\r\n]+$")
     """Sites that may embed the page, as in a Content-Security-Policy."""
+
+    @field_validator("frame_ancestors")
+    @classmethod
+    def _keywords_are_quoted(cls, value: str) -> str:
+        """The quotes of `'self'` are lost where quotes around a value are, as in `.env`."""
+        return " ".join(f"'{word}'" if word in ("self", "none") else word for word in value.split())
+
+    @field_validator("alert_webhook_url")
+    @classmethod
+    def _webhook_is_an_address(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not re.match(r"https?://[^\s/]+", value.get_secret_value()):
+            raise ValueError("needs an address such as https://example.com/hook")
+        return value
 
     @model_validator(mode="after")
     def _fallback_is_whole(self) -> Settings:
@@ -175,9 +198,25 @@ def _clean(value: str) -> str:
 
 def _say(item: Any) -> str:
     name = "_".join(str(part) for part in item["loc"]).upper()
+    limits: dict[str, Any] = item.get("ctx", {})
     reason = item["msg"].removeprefix("Value error, ")
-    if item["type"] == "string_pattern_mismatch":
-        reason = _EXPECTED.get(name, "has the wrong form")
+    match item["type"]:
+        case "string_pattern_mismatch":
+            reason = _EXPECTED.get(name, "has the wrong form")
+        case "int_parsing" | "int_from_float":
+            reason = "needs a whole number"
+        case "float_parsing":
+            reason = "needs a number"
+        case "bool_parsing":
+            reason = "needs 0 or 1"
+        case "greater_than_equal":
+            reason = f"needs at least {limits['ge']}"
+        case "less_than_equal":
+            reason = f"needs at most {limits['le']}"
+        case "greater_than":
+            reason = f"needs more than {limits['gt']:g}"
+        case _:
+            pass
     return f"{name}: {reason}" if name else reason
 
 

@@ -15,6 +15,9 @@ from agent.conversation import Conversation, ToolCall, ToolResult
 
 log = logging.getLogger(__name__)
 
+OK = "ok"
+"""What a tool answers when it did its work and the visitor needs to mend nothing."""
+
 TOOL_TIMEOUT_S = 15.0
 """A tool that takes longer has failed: a visitor is waiting."""
 

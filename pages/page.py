@@ -49,7 +49,7 @@ def chat_page(
             gr.Textbox(
                 label="Message",
                 show_label=False,
-                placeholder=f"Write to {profile.name}…",
+                placeholder=f"Ask {profile.name}’s replica…",
                 lines=1,
                 max_lines=8,
                 interactive=True,

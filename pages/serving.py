@@ -63,7 +63,12 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     if refusal := _refusal(host, port):
-        log.error("Cannot listen on %s, port %d (%s): set GRADIO_SERVER_PORT to a free one", host, port, refusal)
+        log.error(
+            "Cannot listen on %s, port %d (%s): check GRADIO_SERVER_NAME, and set GRADIO_SERVER_PORT to a free one",
+            host,
+            port,
+            refusal,
+        )
         raise SystemExit(2)
     blocks: Any = page.blocks
     blocks.space_id = None  # on Spaces the page would ask huggingface.co about itself, and Google for fonts
@@ -97,6 +102,7 @@ def serve(
         prevent_thread_lock=True,
     )
     blocks.server.config.timeout_graceful_shutdown = LAST_WORDS_S
+    log.info("Open http://%s:%d (Ctrl+C ends it)", "127.0.0.1" if host in ("0.0.0.0", "::") else host, port)
     ended.wait()
     loops[0].call_soon_threadsafe(closing.set)
     blocks.close(verbose=False)

@@ -9,7 +9,7 @@ from typing import Any, Literal, assert_never
 from agent.conversation import Draft, ToolCall, Transcript, Turn
 from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFinished, ToolStarted, TurnFinished
 from agent.reception import Opened
-from agent.toolkit import Tool
+from agent.toolkit import OK, Tool
 from pages.markup import Growing, blocks_of
 
 Tools = Mapping[str, Tool[Any]]
@@ -19,9 +19,6 @@ State = Literal["waiting", "streaming", "done", "broken", "failed"]
 
 HISTORY_TURNS = 200
 """So many turns come back after a reload."""
-
-DONE = "ok"
-"""What a tool answers when it did its work; anything else asks the visitor for something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Showing:
             case ToolStarted(call):
                 return replace(showing, lines=_begun(self.lines, call, self.tools))
             case ToolFinished(call, result):
-                done = result is not None and result.content == DONE
+                done = result is not None and result.content == OK
                 return replace(showing, lines=_ended(self.lines, call, self.tools, done=done))
             case TurnFinished(turn, stop):
                 return replace(showing, turn=turn, stop=stop, lines=_settled(self.lines))
@@ -129,6 +126,6 @@ def _done_in(turn: Turn, tools: Tools) -> list[str]:
         tools[call.name].done
         for step in turn.steps
         for call, result in zip(step.reply.calls, step.results, strict=True)
-        if call.name in tools and result.content == DONE
+        if call.name in tools and result.content == OK
     ]
     return list(dict.fromkeys(texts))

@@ -103,6 +103,27 @@ async def test_a_suggestion_is_passed_on_as_a_question() -> None:
     assert "Did you mean jane@gmail.com?" in text
 
 
+@pytest.mark.parametrize("answer_to_it", ["yes", "Yes, that's right", "correct!", "👍"])
+async def test_a_yes_to_a_suggestion_passes_the_suggested_address_on(answer_to_it: str) -> None:
+    asked = await answer("jane@gmial.com", Hands("Ask whether they mean jane@gmail.com."))
+    hands = Hands()
+    await answer(answer_to_it, hands, Conversation().and_then(asked))
+    assert [left.email for left in hands.left] == ["jane@gmail.com"]
+
+
+async def test_a_no_to_a_suggestion_passes_nothing_on() -> None:
+    asked = await answer("jane@gmial.com", Hands("Ask whether they mean jane@gmail.com."))
+    hands = Hands()
+    await answer("no, it is not", hands, Conversation().and_then(asked))
+    assert hands.left == []
+
+
+async def test_of_a_long_message_the_question_is_passed_on() -> None:
+    hands = Hands()
+    await answer("I work for a large firm that builds bridges. " * 40 + "What notice period do you have?", hands)
+    assert hands.asked == ["What notice period do you have?"]
+
+
 async def test_of_two_addresses_it_asks_which() -> None:
     assert "a@b.co or c@d.co" in (await answer("a@b.co; c@d.co", Hands("Ask which one."))).text
 
@@ -115,7 +136,7 @@ async def test_it_says_once_that_it_quotes_notes() -> None:
 
 
 @pytest.mark.parametrize(
-    "message", ["Hello", "hi there!", "Thanks a lot", "thank you", "Who are you?", "Are you a bot?", "bye"]
+    "message", ["Hello", "hi there!", "Thanks a lot", "thank you", "Who are you?", "Are you a bot?", "bye", "ok", "👍"]
 )
 async def test_small_talk_is_answered_and_rings_nobody(message: str) -> None:
     hands = Hands()
@@ -125,7 +146,7 @@ async def test_small_talk_is_answered_and_rings_nobody(message: str) -> None:
     assert hands.asked == []
 
 
-@pytest.mark.parametrize("message", ["ok", "🎉🎉🎉", "asdf", "I like trains", "?"])
+@pytest.mark.parametrize("message", ["🎉🎉🎉", "asdf", "I like trains", "?", "And when was that?", "tell me more"])
 async def test_what_is_no_question_rings_nobody(message: str) -> None:
     hands = Hands()
     assert NOT_A_QUESTION in (await answer(message, hands)).text

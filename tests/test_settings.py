@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dotenv import dotenv_values
 
 from agent.settings import SettingsError, load_settings, read_environment
 
@@ -45,6 +46,7 @@ def test_an_address_without_a_key_is_a_provider_too() -> None:
         ("DAILY_TOKENS", "1e9x"),
         ("FRAME_ANCESTORS", "'self'; script-src hunter2"),
         ("GRADIO_SERVER_PORT", "99999"),
+        ("ALERT_WEBHOOK_URL", "hunter2"),
     ],
 )
 def test_a_bad_value_is_refused_by_name_and_never_shown(name: str, value: str) -> None:
@@ -97,3 +99,39 @@ def test_the_real_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert environment["OWNER_NAME"] == "From the file"
     assert environment["PATH"] != "nowhere"
     assert environment["OPENAI_MODEL"] == "$HOME"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("'self'", "'self'"),
+        ("self", "'self'"),
+        ("none", "'none'"),
+        ("self https://a.example", "'self' https://a.example"),
+    ],
+)
+def test_the_keywords_of_frame_ancestors_keep_their_quotes(written: str, meant: str) -> None:
+    assert load_settings({"FRAME_ANCESTORS": written}).frame_ancestors == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("MAX_TURNS", "abc", "needs a whole number"),
+        ("MAX_TURNS", "11", "needs at most 10"),
+        ("CONTEXT_TOKENS", "5", "needs at least 1000"),
+        ("REPLY_TIMEOUT_S", "0", "needs more than 0"),
+        ("REPLY_TIMEOUT_S", "soon", "needs a number"),
+        ("METRICS", "maybe", "needs 0 or 1"),
+    ],
+)
+def test_a_bad_value_is_refused_in_words_that_say_what_it_needs(name: str, value: str, reason: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings({name: value})
+    assert str(refused.value) == f"{name}: {reason}"
+
+
+def test_a_copied_example_changes_nothing() -> None:
+    copied = {name: value for name, value in dotenv_values(".env.example").items() if value is not None}
+    host = {"SYSTEM": "spaces", "PORT": "9999"}
+    assert load_settings({**copied, **host}) == load_settings(host)

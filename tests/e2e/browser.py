@@ -49,6 +49,7 @@ def chromium() -> str | None:
 
 @asynccontextmanager
 async def browser() -> AsyncGenerator[Browser]:
+    expect.set_options(timeout=ANSWER_S * 1000)  # a busy machine is slow, and that is no fault
     async with async_playwright() as playwright:
         running = await playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         yield running

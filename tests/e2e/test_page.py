@@ -122,12 +122,12 @@ async def test_the_placeholder_stays_and_the_focus_returns(visitors: Visitors, l
     await llmock.says("Yes.")
     visitor = await visitors.one()
     await expect(visitor.box).to_be_focused()
-    await expect(visitor.box).to_have_attribute("placeholder", "Write to Ada Lovelace…")
+    await expect(visitor.box).to_have_attribute("placeholder", "Ask Ada Lovelace’s replica…")
     await visitor.box.fill("Are you there?")
     await visitor.button("Send").click()
     await visitor.hears()
     await expect(visitor.box).to_be_focused()
-    await expect(visitor.box).to_have_attribute("placeholder", "Write to Ada Lovelace…")
+    await expect(visitor.box).to_have_attribute("placeholder", "Ask Ada Lovelace’s replica…")
 
 
 async def test_a_blank_message_is_not_sent(visitors: Visitors, llmock: Llmock) -> None:

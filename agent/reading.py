@@ -9,6 +9,9 @@ from typing import Any, cast
 from agent.conversation import Finish, Reply, ToolCall, Usage
 from agent.hidden import Curtain, take_apart
 
+_FIELDS_OF_A_CALL = ("index", "id", "type", "function")
+"""What the format knows of a call; the rest is the provider's own."""
+
 
 class ProviderFault(Exception):
     """The provider sent an error where a reply should stand. The message holds nothing that it wrote."""
@@ -33,26 +36,25 @@ class Reading:
         return not self._calls and not any(self._raw)
 
     def take(self, chunk: Any) -> str:
-        """Adds a chunk and returns the text in it that may be shown."""
-        if usage := getattr(chunk, "usage", None):
+        """Adds a chunk, as decoded JSON, and returns the text in it that may be shown."""
+        fields = _object(chunk)
+        if usage := _object(fields.get("usage")):
             self._usage = _read_usage(usage)
-        choices = getattr(chunk, "choices", None)
-        if choices is None:
-            raise ProviderFault(_say_error_body(chunk))
+        choices: Any = fields.get("choices")
+        if not isinstance(choices, list):
+            raise ProviderFault(_say_error_body(fields))
         if not choices:
             return ""
-        choice = choices[0]
-        whole = getattr(choice, "message", None)
-        self.finish = getattr(choice, "finish_reason", None) or self.finish or ("stop" if whole else None)
-        delta = whole or getattr(choice, "delta", None)
-        if delta is None:
-            return ""
-        thought = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
+        choice = _object(choices[0])
+        whole = choice.get("message")
+        self.finish = choice.get("finish_reason") or self.finish or (None if whole is None else "stop")
+        delta = _object(whole or choice.get("delta"))
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str):
             self._reasoning.append(thought)
-        for piece in getattr(delta, "tool_calls", None) or ():
-            self._take_call(piece, new=whole is not None)
-        text = getattr(delta, "content", None)
+        for piece in delta.get("tool_calls") or ():
+            self._take_call(_object(piece), new=whole is not None)
+        text = delta.get("content")
         return self.take_text(text) if isinstance(text, str) else ""
 
     def take_text(self, text: str) -> str:
@@ -72,8 +74,8 @@ class Reading:
         thoughts = "".join(self._reasoning) or written.thoughts
         return Reply(written.text, kept, finish, self._usage, thoughts)
 
-    def _take_call(self, piece: Any, *, new: bool) -> None:
-        index, call_id = getattr(piece, "index", None), getattr(piece, "id", None) or ""
+    def _take_call(self, piece: dict[str, Any], *, new: bool) -> None:
+        index, call_id = piece.get("index"), piece.get("id") or ""
         call = None if new else self._find_call(index, call_id)
         if call is None:
             call = _CallInPieces(index)
@@ -100,14 +102,14 @@ class _CallInPieces:
         self._arguments: list[str] = []
         self._extra: dict[str, Any] = {}
 
-    def take(self, piece: Any, call_id: str) -> None:
+    def take(self, piece: dict[str, Any], call_id: str) -> None:
         self.id = self.id or call_id
-        function = getattr(piece, "function", None)
-        self._name = self._name or getattr(function, "name", None) or ""
-        arguments = getattr(function, "arguments", None)
+        function = _object(piece.get("function"))
+        self._name = self._name or function.get("name") or ""
+        arguments = function.get("arguments")
         if arguments is not None:
             self._arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
-        self._extra |= getattr(piece, "model_extra", None) or {}
+        self._extra |= {name: value for name, value in piece.items() if name not in _FIELDS_OF_A_CALL}
 
     def call(self) -> ToolCall:
         return ToolCall(self.id, self._name, "".join(self._arguments), tuple(self._extra.items()))
@@ -129,17 +131,18 @@ def _finish(reason: str | None) -> Finish:
     return reason if reason in ("stop", "length", "content_filter", "tool_calls") else "stop"
 
 
-def _read_usage(usage: Any) -> Usage:
-    details = getattr(usage, "prompt_tokens_details", None)
+def _read_usage(usage: dict[str, Any]) -> Usage:
     return Usage(
-        prompt=getattr(usage, "prompt_tokens", None) or 0,
-        cached=getattr(details, "cached_tokens", None) or 0,
-        completion=getattr(usage, "completion_tokens", None) or 0,
+        prompt=usage.get("prompt_tokens") or 0,
+        cached=_object(usage.get("prompt_tokens_details")).get("cached_tokens") or 0,
+        completion=usage.get("completion_tokens") or 0,
     )
 
 
-def _say_error_body(chunk: Any) -> str:
-    extra: dict[str, Any] = getattr(chunk, "model_extra", None) or {}
-    error = extra.get("error")
-    code = cast(dict[str, Any], error).get("code") if isinstance(error, dict) else None
-    return f"the provider sent an error (code {code!r}) instead of a reply"
+def _say_error_body(fields: dict[str, Any]) -> str:
+    return f"the provider sent an error (code {_object(fields.get('error')).get('code')!r}) instead of a reply"
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """A JSON object; an empty one where a provider sends something else."""
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}

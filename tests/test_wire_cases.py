@@ -190,11 +190,9 @@ def test_however_a_stream_is_cut_into_chunks_the_reply_is_the_same(case: Case) -
 
 
 def read(stream: list[Case]) -> Reply:
-    from openai.types.chat import ChatCompletionChunk
-
     reading = Reading()
     for chunk in stream:
-        reading.take(ChatCompletionChunk.construct(**chunk))
+        reading.take(chunk)
     return reading.reply()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.model import OpenAIModel, open_provider
 from alerts.telegram import Telegram
 from alerts.webhook import Webhook
 from store.store import Store
@@ -22,6 +23,14 @@ async def provider() -> AsyncGenerator[fake_provider.Provider]:
     async with fake_provider.serving() as serving:
         yield serving
         assert serving.refused == []
+
+
+@pytest.fixture
+async def model(provider: fake_provider.Provider) -> AsyncGenerator[OpenAIModel]:
+    """The model at that provider. It tries everything once, so that each scripted answer is one request."""
+    model = open_provider("scripted", "sk-secret", provider.base_url, max_output_tokens=100, timeout_s=5, max_retries=0)
+    yield model
+    await model.close()
 
 
 @pytest.fixture(autouse=True)

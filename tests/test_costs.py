@@ -39,20 +39,6 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'a.db'}"
 
 
-@pytest.fixture
-async def store(url: str) -> AsyncGenerator[Store]:
-    store = Store.open(url)
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5, max_retries=0)
-    yield model
-    await model.close()
-
-
 def metered(model: ChatModel, price: Price | None = PRICE, told: list[ModelCall] | None = None) -> Metered:
     return Metered(model, "provider.test", price, (told if told is not None else []).append)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ from agent.fitting import Fitting
 from agent.knowledge import Passage
 from agent.limits import Allowance, Ceiling
 from agent.loop import Replica
-from agent.model import OpenAIModel, open_provider
+from agent.model import OpenAIModel
 from agent.offline import NOTICE_RESTING, OfflineModel
 from agent.reception import Reception
 from alerts.outbox import Outbox
@@ -37,20 +36,6 @@ class Counts:
 
     def finished(self, stop: str, duration_s: float) -> None:
         self.stops.append(stop)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = Store.open(f"sqlite:///{tmp_path / 'a.db'}")
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5)
-    yield model
-    await model.close()
 
 
 @pytest.fixture

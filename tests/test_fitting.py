@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
 from itertools import pairwise
 
 import pytest
@@ -13,19 +12,12 @@ from hypothesis import strategies as st
 from agent.conversation import Conversation, Draft, Reply, Step, Turn, to_wire
 from agent.fitting import Fitting, estimate_tokens, turn_tokens, turns_to_drop
 from agent.loop import MAX_CALLS, Replica
-from agent.model import OpenAIModel, open_provider
+from agent.model import OpenAIModel
 from agent.toolkit import Toolkit
 from tests.fakes.hands import Hands, turn_of
 from tests.fakes.provider import Answer, Provider, calls, says
 
 TOO_LONG = Answer(status=400, body={"error": {"message": "maximum context length is 8192 tokens"}})
-
-
-@pytest.fixture
-async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5, max_retries=0)
-    yield model
-    await model.close()
 
 
 def talk(turns: int, words: int = 50) -> Conversation:

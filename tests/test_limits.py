@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from agent.events import Event, TurnFinished
 from agent.limits import MINUTE_S, Gate, Pace, client_address
 from agent.loop import Replica
-from agent.model import OpenAIModel, open_provider
+from agent.model import OpenAIModel
 from agent.reception import OTHER_TAB, Opened, Reception, Refused
 from alerts.outbox import Outbox
 from store.store import Store
@@ -46,20 +45,6 @@ class Counts:
 
     def finished(self, stop: str, duration_s: float) -> None:
         self.stops.append(stop)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = Store.open(f"sqlite:///{tmp_path / 'a.db'}")
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5)
-    yield model
-    await model.close()
 
 
 @pytest.fixture

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator
 
 import pytest
 
 from agent.conversation import Conversation, Draft, Reply, Step, Turn
 from agent.events import Progress, Replied, TextDelta, ToolFinished, ToolStarted, TurnFinished
 from agent.loop import Replica, respond
-from agent.model import OpenAIModel, open_provider
+from agent.model import OpenAIModel
 from agent.toolkit import Toolkit
 from tests.fakes.hands import Hands, all_of, turn_of
 from tests.fakes.provider import Answer, Provider, calls, delta, says
@@ -21,13 +20,6 @@ from tests.fakes.provider import Answer, Provider, calls, delta, says
 @pytest.fixture
 def hands() -> Hands:
     return Hands()
-
-
-@pytest.fixture
-async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    model = open_provider("scripted", "sk-secret", provider.base_url, max_output_tokens=100, timeout_s=5)
-    yield model
-    await model.close()
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -17,7 +15,7 @@ from agent.calls import Metered
 from agent.limits import Gate
 from agent.loop import Replica
 from agent.metrics import CONTENT_TYPE, Metrics
-from agent.model import OpenAIModel, open_provider
+from agent.model import OpenAIModel
 from agent.prices import Price
 from agent.reception import Opened, Reception, Refused
 from agent.settings import load_settings
@@ -27,20 +25,6 @@ from pages.probes import metrics_route
 from store.store import Store
 from tests.fakes.provider import Answer, Provider, delta, says
 from tools.registry import toolkit
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = Store.open(f"sqlite:///{tmp_path / 'a.db'}")
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5, max_retries=0)
-    yield model
-    await model.close()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import httpx2
@@ -24,13 +23,6 @@ EMAIL_TOOL: dict[str, Any] = {
     },
 }
 MESSAGES = [{"role": "system", "content": "You are Ada."}, {"role": "user", "content": "Hi"}]
-
-
-@pytest.fixture
-async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    model = open_provider("scripted", "sk-secret", provider.base_url, max_output_tokens=100, timeout_s=5, max_retries=0)
-    yield model
-    await model.close()
 
 
 async def read(

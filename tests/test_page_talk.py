@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Iterable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from agent.conversation import Transcript
 from agent.loop import Replica
-from agent.model import OpenAIModel, open_provider
+from agent.model import OpenAIModel
 from agent.persona import Profile
 from agent.reception import BLANK, Reception
 from agent.toolkit import Toolkit
@@ -33,20 +32,6 @@ class Thumbs:
 
     async def __call__(self, conversation_id: str, number: int, liked: bool | None) -> None:
         self.given.append((conversation_id, number, liked))
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = Store.open(f"sqlite:///{tmp_path / 'a.db'}")
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5)
-    yield model
-    await model.close()
 
 
 @pytest.fixture

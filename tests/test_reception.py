@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,25 +12,11 @@ import pytest
 from agent.conversation import Reply, WireMessage
 from agent.events import TextDelta, TurnFinished
 from agent.loop import Replica
-from agent.model import OpenAIModel, ToolChoice, open_provider
+from agent.model import OpenAIModel, ToolChoice
 from agent.reception import BLANK, OTHER_TAB, Opened, Reception, Refused
 from agent.toolkit import Toolkit
 from store.store import Store
 from tests.fakes.provider import Answer, Provider, delta, says
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = Store.open(f"sqlite:///{tmp_path / 'a.db'}")
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
-    model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5)
-    yield model
-    await model.close()
 
 
 @pytest.fixture

@@ -31,13 +31,6 @@ STREAMED = [case for case in CASES if "stream" in case]
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = Store.open(f"sqlite:///{tmp_path / 'a.db'}")
-    yield store
-    await store.close()
-
-
-@pytest.fixture
 async def model(provider: Provider) -> AsyncGenerator[OpenAIModel]:
     model = open_provider("scripted", None, provider.base_url, max_output_tokens=100, timeout_s=5)
     yield model

@@ -160,6 +160,15 @@ class Draft:
         return Turn(self.message, (*self.steps, Step(last)))
 
 
+def mended(text: str) -> str:
+    """The text as it can be sent and stored: half surrogates, which no encoding takes, are made whole or replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def join_texts(texts: Iterable[str]) -> str:
     """The texts of several replies as the visitor reads them: one after the other, blanks left out."""
     return "\n\n".join(text for text in (text.strip() for text in texts) if text)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from agent.conversation import Finish, Reply, ToolCall, Usage
+from agent.conversation import Finish, Reply, ToolCall, Usage, mended
 from agent.hidden import Curtain, take_apart
 
 _FIELDS_OF_A_CALL = ("index", "id", "type", "function")
@@ -59,6 +59,7 @@ class Reading:
 
     def take_text(self, text: str) -> str:
         """Adds text that did not come in a chunk, or the text of one."""
+        text = mended(text)
         self._raw.append(text)
         shown = self._curtain.let_through(text)
         self.shown = self.shown or bool(shown.strip())

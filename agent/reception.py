@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent.calls import ModelCall, collected, collecting, money
-from agent.conversation import Draft, Reply, Transcript, Turn, Usage
+from agent.conversation import Draft, Reply, Transcript, Turn, Usage, mended
 from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFinished, TurnFinished
 from agent.fitting import Fitting
 from agent.limits import Ceiling, Gate
@@ -126,7 +126,7 @@ class Reception:
         Raises:
             Refused: the message is blank or too long, or a limit is reached.
         """
-        message = message.strip()
+        message = mended(message).strip()
         if not message:
             raise self._refused("blank", BLANK)
         if len(message) > self._max_chars:

@@ -102,6 +102,14 @@ async def test_a_blank_or_long_message_is_refused_with_a_sentence(
     assert (await store.transcript("c1")).conversation.turns == ()
 
 
+async def test_half_surrogates_break_nothing(reception: Reception, provider: Provider) -> None:
+    provider.script = [Answer([delta(content="Hi \ud83d"), delta(finish="stop")]), says("Bye.")]
+    first = await text_of(reception, "c1", "Hello \ud83d\ude00 \udfff")
+    assert await text_of(reception, "c1", "Bye") == "Bye."
+    first.encode()
+    assert provider.requests[1]["messages"][1]["content"] == "Hello 😀 \ufffd"
+
+
 async def test_stop_keeps_what_was_shown_and_the_talk_goes_on(
     reception: Reception, provider: Provider, store: Store
 ) -> None:

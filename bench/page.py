@@ -119,6 +119,7 @@ async def visit(browser: Browser, subject: Subject, messages: int) -> AsyncGener
     shown = page.locator("[data-testid=bot]")
     await shown.nth(messages // 2 - 1).wait_for() if messages else None
     assert await shown.count() == messages // 2, f"{subject.name} shows {await shown.count()} replies"
+    await subject.idle()  # the page's own script runs by now
     # What comes once in a long conversation is not what we measure: ours writes a summary of its beginning.
     await ask(page, 2)
     await subject.idle()

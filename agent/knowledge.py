@@ -94,7 +94,7 @@ def load_knowledge(folder: Path) -> Knowledge:
     documents: list[Document] = []
     reports: list[FileReport] = []
     for path in paths:
-        name = path.relative_to(folder).as_posix()
+        name = path.relative_to(folder).as_posix().encode("utf-8", "replace").decode()
         try:
             text, pages = READERS.get(path.suffix.lower(), _not_read)(path)
         except Unreadable as error:

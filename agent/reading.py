@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import chain, count
 from typing import Any, cast
 
 from agent.conversation import Finish, Reply, ToolCall, Usage, mended
@@ -119,10 +120,9 @@ class _CallInPieces:
 def _with_unique_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     taken: set[str] = set()
     unique: list[ToolCall] = []
-    for number, call in enumerate(calls):
-        call_id = call.id
-        while not call_id or call_id in taken:
-            call_id = f"{call.id or 'call'}_{number}_{len(taken)}"
+    for call in calls:
+        made_up = (f"{call.id or 'call'}_{number}" for number in count(1))
+        call_id = next(name for name in chain([call.id], made_up) if name and name not in taken)
         taken.add(call_id)
         unique.append(ToolCall(call_id, call.name, call.arguments, call.extra))
     return tuple(unique)

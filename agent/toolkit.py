@@ -127,7 +127,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
         if not isinstance(value, str):
             break
         try:
-            value = json.loads(value)
+            value = json.loads(value, strict=False)
         except (ValueError, RecursionError) as error:
             raise ToolError("the arguments are not JSON") from error
     if value is None:

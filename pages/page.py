@@ -79,7 +79,21 @@ def chat_page(
         rate.click(talk.rate, [thumb, conversation], api_name="rate", **quick)
         cast(Any, gr).api(talk.chat, api_name="chat", **answering)
     blocks.queue(default_concurrency_limit=max_replies, max_size=LINE_LENGTH, api_open=False)
+    _outlive_lost_sessions(blocks)
     return Page(blocks, document, _theme())
+
+
+def _outlive_lost_sessions(blocks: Any) -> None:
+    """Gradio's queue ends for everybody when it writes to a session that it does not know: a stranger can post one
+    with an empty name, or so many that others are forgotten."""
+    queue = blocks._queue
+    send = queue.send_message
+
+    def send_to_known(event: Any, message: Any) -> None:
+        if event.session_hash in queue.pending_messages_per_session:
+            send(event, message)
+
+    queue.send_message = send_to_known
 
 
 def _field(name: str) -> gr.Textbox:

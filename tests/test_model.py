@@ -83,7 +83,7 @@ async def test_calls_that_share_an_index_are_told_apart_by_their_ids(model: Open
     assert [(call.id, call.name) for call in (await read(model))[1].calls] == [("a", "one"), ("b", "two")]
 
 
-@pytest.mark.parametrize("ids", [("", ""), (None, None), ("c", "c")])
+@pytest.mark.parametrize("ids", [("", ""), (None, None), ("c", "c"), ("call_1", ""), ("call_1_1", "")])
 async def test_missing_and_repeated_ids_are_made_unique(
     model: OpenAIModel, provider: Provider, ids: tuple[str | None, ...]
 ) -> None:

@@ -14,6 +14,7 @@ from alerts.telegram import Telegram
 from alerts.webhook import Webhook
 from store.store import Store
 from tests.fakes import provider as fake_provider
+from tests.fakes.counts import Counts
 from tests.fakes.telegram import FakeTelegram, FakeWebhook
 
 
@@ -31,6 +32,11 @@ async def model(provider: fake_provider.Provider) -> AsyncGenerator[OpenAIModel]
     model = open_provider("scripted", "sk-secret", provider.base_url, max_output_tokens=100, timeout_s=5, max_retries=0)
     yield model
     await model.close()
+
+
+@pytest.fixture
+def counts() -> Counts:
+    return Counts()
 
 
 @pytest.fixture(autouse=True)

@@ -20,28 +20,9 @@ from agent.reception import Reception
 from alerts.outbox import Outbox
 from app import tell_of_ceiling
 from store.store import Store
+from tests.fakes.counts import Counts
 from tests.fakes.provider import Answer, Provider, delta, says
 from tools.registry import toolkit
-
-
-class Counts:
-    """What is counted along."""
-
-    def __init__(self) -> None:
-        self.refusals: list[str] = []
-        self.stops: list[str] = []
-
-    def refused(self, kind: str) -> None:
-        self.refusals.append(kind)
-
-    def finished(self, stop: str, duration_s: float) -> None:
-        self.stops.append(stop)
-
-
-@pytest.fixture
-def counts() -> Counts:
-    return Counts()
-
 
 Tell = Callable[[date], Awaitable[object]]
 Opening = Callable[..., Reception]

@@ -19,6 +19,7 @@ from agent.model import OpenAIModel
 from agent.reception import OTHER_TAB, Opened, Reception, Refused
 from alerts.outbox import Outbox
 from store.store import Store
+from tests.fakes.counts import Counts
 from tests.fakes.provider import Answer, Provider, delta, says
 from tools.registry import toolkit
 
@@ -31,25 +32,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-class Counts:
-    """What is counted along."""
-
-    def __init__(self) -> None:
-        self.refusals: list[str] = []
-        self.stops: list[str] = []
-
-    def refused(self, kind: str) -> None:
-        self.refusals.append(kind)
-
-    def finished(self, stop: str, duration_s: float) -> None:
-        self.stops.append(stop)
-
-
-@pytest.fixture
-def counts() -> Counts:
-    return Counts()
 
 
 Opening = Callable[..., Reception]

@@ -7,8 +7,10 @@ Row ids, clocks and the provider's dictionaries live elsewhere; `to_wire` is the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Literal
 
 WireMessage = dict[str, Any]
@@ -93,6 +95,8 @@ class Turn:
 
     message: str
     steps: tuple[Step, ...]
+    aside: str = ""
+    """What the owner in person wrote to the visitor afterwards."""
 
     def __post_init__(self) -> None:
         if not self.steps or self.steps[-1].reply.calls:
@@ -134,14 +138,30 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerWords:
+    """What the owner in person wrote to a visitor."""
+
+    id: int
+    """Grows with every one that is written; a corrected one gets a new one."""
+    after: int
+    """The number of the turn that they follow; -1: they came before all."""
+    text: str
+    question: str
+    """The visitor's question that they answer; empty when they answer none."""
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
-    """A conversation as it is kept: the three tuples run in step."""
+    """A conversation as it is kept: the four tuples run in step."""
 
     conversation: Conversation = field(default_factory=Conversation)
     numbers: tuple[int, ...] = ()
     """The number of each turn, which stays the same when another one is replaced."""
     feedback: tuple[bool | None, ...] = ()
     """The visitor's thumb on each turn: up, down, none."""
+    words: tuple[tuple[OwnerWords, ...], ...] = ()
+    """What the owner wrote after each turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +210,9 @@ def to_wire(system: str, conversation: Conversation, draft: Draft, notice: str =
     for turn in conversation.turns[conversation.summarised :]:
         wire.append({"role": "user", "content": turn.message})
         wire.extend(_steps_to_wire(turn.steps, current=False))
+        if turn.aside:
+            quoted = json.dumps(turn.aside, ensure_ascii=False)  # as data: it ends where its quotes end
+            wire[-1]["content"] += f"\n\n[The owner wrote to the visitor in person: {quoted}]"
     wire.append({"role": "user", "content": draft.message})
     wire.extend(_steps_to_wire(draft.steps, current=True))
     return wire

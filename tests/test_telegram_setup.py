@@ -79,7 +79,7 @@ def test_the_helper_says_a_failure_in_one_line(api: FakeTelegram, variables: dic
 
 
 def test_the_helper_says_that_a_webhook_is_in_the_way(api: FakeTelegram) -> None:
-    api.has_webhook = True
+    api.mailbox.set_hook({"url": "https://elsewhere.example/hook"})
     code, lines = run(api)
     assert (code, len(lines)) == (1, 3)
     assert "the bot has a webhook" in lines[-1]

@@ -30,6 +30,10 @@ class ChatMoved(AlertError):
         self.chat_id = chat_id
 
 
+class Conflict(AlertError):
+    """Somebody else gets the bot's messages, which may end by itself: during an update of a host both run a while."""
+
+
 class BotApi:
     """Owns the connections to the Bot API."""
 
@@ -84,5 +88,7 @@ class BotApi:
             return ChatMoved(str(moved_to))
         if "chat not found" in description.lower():
             return AlertError(_NO_CHAT, permanent=True)
+        if status == 409:
+            return Conflict(_REFUSALS[status], permanent=True)
         reason = _REFUSALS.get(status, f"Telegram refused the message ({status}: {description})")
         return AlertError(reason, permanent=True)

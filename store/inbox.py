@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, insert, or_, select, update
 
 from store.alert_queue import add_alert, new_reference
 from store.records import Contact, Question
+from store.states import wait_for_others
 from store.tables import alerts, contacts, questions, storable
 
 CONTACTS = 5
@@ -23,6 +24,16 @@ FOLLOW_UPS = 5
 NOTES_CHARS = 12_000
 """What the notes on one contact may grow to."""
 
+CONTACT = (
+    contacts.c.conversation_id,
+    contacts.c.email,
+    contacts.c.ascii_email,
+    contacts.c.notes,
+    contacts.c.name,
+    contacts.c.disposable,
+)
+"""The columns of a `Contact`, in its order."""
+
 AlertText = Callable[[str], str]
 """Makes an alert's text from its reference."""
 
@@ -33,7 +44,7 @@ Kept = Literal["new", "more", "known", "full"]
 def add_contact(
     connection: Connection, contact: Contact, alert_text: AlertText, more_text: AlertText, now: datetime
 ) -> Kept:
-    _wait_for_others(connection, contact.conversation_id)
+    wait_for_others(connection, contact.conversation_id)
     key = contact.email.strip().casefold()
     left = connection.execute(
         select(contacts.c.id, contacts.c.email_key, contacts.c.notes, contacts.c.name, alerts.c.reference)
@@ -56,22 +67,13 @@ def add_contact(
             notes=contact.notes,
             name=contact.name,
             disposable=contact.disposable,
-            alert_id=add_alert(connection, "contact", reference, alert_text(reference), now),
+            alert_id=add_alert(
+                connection, "contact", reference, alert_text(reference), now, conversation_id=contact.conversation_id
+            ),
             created=now,
         )
     )
     return "new"
-
-
-def _wait_for_others(connection: Connection, conversation_id: str) -> None:
-    """Until the end of the transaction nobody else adds to this conversation, so that what was counted stays true.
-
-    SQLite lets only one write at a time in any case.
-    """
-    if connection.dialect.name == "postgresql":
-        digest = hashlib.sha256(storable(conversation_id).encode()).digest()
-        number = int.from_bytes(digest[:8], signed=True)
-        connection.execute(select(func.pg_advisory_xact_lock(number)))
 
 
 def _add_to(
@@ -87,7 +89,7 @@ def _add_to(
     tells_more = notes != known.notes or not known.name
     if tells_more and follow_ups < FOLLOW_UPS:
         reference = f"{known.reference}-{follow_ups + 2}"
-        add_alert(connection, "contact", reference, more_text(reference), now)
+        add_alert(connection, "contact", reference, more_text(reference), now, conversation_id=contact.conversation_id)
     return "more"
 
 
@@ -108,7 +110,7 @@ def merged_notes(kept: str, newer: str) -> str:
 
 
 def add_question(connection: Connection, question: Question, alert_text: AlertText, now: datetime) -> Kept:
-    _wait_for_others(connection, question.conversation_id)
+    wait_for_others(connection, question.conversation_id)
     key = question_key(question.question)
     passed_on = connection.scalars(
         select(questions.c.question_key).where(questions.c.conversation_id == question.conversation_id)
@@ -123,7 +125,9 @@ def add_question(connection: Connection, question: Question, alert_text: AlertTe
             conversation_id=question.conversation_id,
             question=question.question,
             question_key=key,
-            alert_id=add_alert(connection, "question", reference, alert_text(reference), now),
+            alert_id=add_alert(
+                connection, "question", reference, alert_text(reference), now, conversation_id=question.conversation_id
+            ),
             created=now,
         )
     )
@@ -131,17 +135,15 @@ def add_question(connection: Connection, question: Question, alert_text: AlertTe
 
 
 def read_contacts(connection: Connection) -> list[Contact]:
-    rows = connection.execute(
-        select(
-            contacts.c.conversation_id,
-            contacts.c.email,
-            contacts.c.ascii_email,
-            contacts.c.notes,
-            contacts.c.name,
-            contacts.c.disposable,
-        ).order_by(contacts.c.id.desc())
-    )
-    return [Contact(*row) for row in rows]
+    return [Contact(*row) for row in connection.execute(select(*CONTACT).order_by(contacts.c.id.desc()))]
+
+
+def contact_of(connection: Connection, conversation_id: str) -> Contact | None:
+    """The newest that the conversation left."""
+    row = connection.execute(
+        select(*CONTACT).where(contacts.c.conversation_id == conversation_id).order_by(contacts.c.id.desc()).limit(1)
+    ).one_or_none()
+    return None if row is None else Contact(*row)
 
 
 def read_questions(connection: Connection) -> list[Question]:

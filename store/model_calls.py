@@ -12,6 +12,8 @@ from store.tables import model_calls
 
 _COLUMNS = [column for column in model_calls.c if column.name != "id"]
 
+MOST_TOKENS = 1_000_000_000
+
 
 def add_calls(connection: Connection, conversation_id: str, number: int, calls: Sequence[CallRow]) -> None:
     """All rows in one statement."""
@@ -25,9 +27,9 @@ def add_calls(connection: Connection, conversation_id: str, number: int, calls: 
             "outcome": call.outcome,
             "duration_s": call.duration_s,
             "first_token_s": call.first_token_s,
-            "tokens_in": call.usage.prompt,
-            "tokens_cached": call.usage.cached,
-            "tokens_out": call.usage.completion,
+            "tokens_in": _count(call.usage.prompt),
+            "tokens_cached": _count(call.usage.cached),
+            "tokens_out": _count(call.usage.completion),
             "estimated": call.estimated,
             "finish": call.finish,
             "tools": ", ".join(call.tools),
@@ -38,6 +40,11 @@ def add_calls(connection: Connection, conversation_id: str, number: int, calls: 
     ]
     if rows:
         connection.execute(insert(model_calls), rows)
+
+
+def _count(tokens: int) -> int:
+    """A provider may say anything; two counts together have to fit into a column of PostgreSQL."""
+    return min(max(0, tokens), MOST_TOKENS)
 
 
 def tokens_since(connection: Connection, moment: datetime) -> int:

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from agent.conversation import Usage
+from agent.conversation import OwnerWords, Usage
+
+__all__ = [
+    "Alert", "Answer", "CallRow", "Contact", "KeptCall", "OwnerWords", "Question", "Sent", "Stats", "StoreError",
+    "Target",
+]  # fmt: skip
 
 
 class StoreError(Exception):
@@ -44,13 +49,67 @@ class Alert:
 
     id: int
     kind: str
-    """`contact`, `question` or `trouble`."""
+    """`contact`, `question`, `trouble`, or `reply`: what the bot answers to the owner's own message."""
     reference: str
     """Names the alert to people, such as `C-7KQ2M`."""
     text: str
     created: datetime
     attempts: int
     """Tries so far, the one that it was just claimed for among them."""
+    conversation_id: str | None = None
+    """Of the visitor that it is about."""
+    reply_to: int | None = None
+    """The owner's message that a `reply` answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Where an alert went, so that the owner's reply to it is understood."""
+
+    chat_id: str
+    message_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an alert is about, for a reply to it."""
+
+    kind: str
+    """`contact`, `question`, `trouble`, or `answer`: one whose question is no longer kept."""
+    reference: str
+    """Of the contact or question itself, even if the alert only told more of it."""
+    conversation_id: str | None
+    question: str
+    email: str
+    """Of the contact; with a question, the newest that its visitor left, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the owner answered to a question that the knowledge did not answer."""
+
+    reference: str
+    """Such as `A-7KQ2M`."""
+    question: str
+    text: str
+    changed: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of what happened since some moment."""
+
+    conversations: int
+    messages: int
+    contacts: int
+    questions: int
+    open_questions: int
+    """Without an answer at present, whenever they were asked."""
+    answers: int
+    thumbs_up: int
+    thumbs_down: int
+    cost: float
+    """In USD, as far as prices are known."""
 
 
 class CallRow(Protocol):

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Engine, select
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy import Connection
 
 from agent.conversation import Conversation, Transcript, Turn
-from store import alert_queue, inbox, model_calls, turns
-from store.database import WRITES, open_engine
+from store import alert_queue, answers, forgetting, inbox, model_calls, owner, states, targets, turns
+from store.database import open_engine
 from store.inbox import AlertText, Kept
-from store.records import Alert, CallRow, Contact, KeptCall, Question, StoreError
-from store.tables import schema_version
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-RACES = 10
-"""Times that a write is begun again after another one took its number or reference."""
+from store.owner import Owner
+from store.records import (
+    Alert,
+    Answer,
+    CallRow,
+    Contact,
+    KeptCall,
+    OwnerWords,
+    Question,
+    Sent,
+    Stats,
+    Target,
+)  # fmt: skip
+from store.transactions import Transactions
 
 
 class Store:
-    """Owns the engine. Every method raises StoreError when the database cannot be used."""
+    """Owns the database. Every method raises StoreError when it cannot be used."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._writer = engine.execution_options(**WRITES)
+    def __init__(self, transactions: Transactions) -> None:
+        self._db = transactions
 
     @staticmethod
     def open(url: str) -> Store:
@@ -38,14 +40,14 @@ class Store:
         Raises:
             StoreError: it cannot be opened.
         """
-        return Store(open_engine(url))
+        return Store(Transactions(open_engine(url)))
 
     async def close(self) -> None:
-        await asyncio.to_thread(self._engine.dispose)
+        await self._db.close()
 
     async def ping(self) -> None:
         """Raises StoreError unless the database can be read and written."""
-        await self._write(_read_version)
+        await self._db.write(states.write_state, "ping", "null", _now())
 
     # Conversations
 
@@ -54,7 +56,7 @@ class Store:
 
     async def transcript(self, conversation_id: str) -> Transcript:
         """The turns that were not replaced, oldest first. One that was never closed reads as broken off."""
-        return await self._read(turns.read_transcript, conversation_id)
+        return await self._db.read(turns.read_transcript, conversation_id)
 
     async def open_turn(self, conversation_id: str, message: str) -> int:
         """Keeps a visitor's words before anybody answers them.
@@ -62,7 +64,7 @@ class Store:
         Returns:
             The turn's number: from 0 on in each conversation, and never used twice there.
         """
-        return await self._write(turns.open_turn, conversation_id, message, _now())
+        return await self._db.write(turns.open_turn, conversation_id, message, _now())
 
     async def close_turn(
         self, conversation_id: str, number: int, turn: Turn, stop: str, calls: Sequence[CallRow] = ()
@@ -72,7 +74,7 @@ class Store:
         Raises:
             LookupError: there is no such turn.
         """
-        await self._write(_close_turn, conversation_id, number, turn, stop, _now(), calls)
+        await self._db.write(_close_turn, conversation_id, number, turn, stop, _now(), calls)
 
     async def drop_last_turn(self, conversation_id: str) -> str | None:
         """Marks the last turn as replaced, so that it can be asked again.
@@ -80,7 +82,7 @@ class Store:
         Returns:
             Its message; None when the conversation has no turn.
         """
-        return await self._write(turns.drop_last_turn, conversation_id)
+        return await self._db.write(turns.drop_last_turn, conversation_id)
 
     async def set_feedback(self, conversation_id: str, number: int, liked: bool | None) -> None:
         """Keeps a thumb up, a thumb down, or (None) neither.
@@ -88,17 +90,17 @@ class Store:
         Raises:
             LookupError: there is no such turn.
         """
-        await self._write(turns.set_feedback, conversation_id, number, liked)
+        await self._db.write(turns.set_feedback, conversation_id, number, liked)
 
     # What replies cost
 
     async def model_calls(self, limit: int = 100) -> list[KeptCall]:
         """The last requests to providers, newest first."""
-        return await self._read(model_calls.read_calls, limit)
+        return await self._db.read(model_calls.read_calls, limit)
 
     async def tokens_since(self, moment: datetime) -> int:
         """Tokens that providers read and wrote since then."""
-        return await self._read(model_calls.tokens_since, moment)
+        return await self._db.read(model_calls.tokens_since, moment)
 
     # What visitors leave
 
@@ -110,81 +112,146 @@ class Store:
             alert_text: makes the alert's text from its reference.
             more_text: makes the text of an alert on what was added, from its reference.
         """
-        return await self._write(inbox.add_contact, contact, alert_text, more_text, _now())
+        return await self._db.write(inbox.add_contact, contact, alert_text, more_text, _now())
 
     async def add_question(self, question: Question, alert_text: AlertText) -> Kept:
         """Keeps a question and its alert, both or neither, and each question of a conversation once."""
-        return await self._write(inbox.add_question, question, alert_text, _now())
+        return await self._db.write(inbox.add_question, question, alert_text, _now())
 
     async def contacts(self) -> list[Contact]:
         """All contacts, newest first."""
-        return await self._read(inbox.read_contacts)
+        return await self._db.read(inbox.read_contacts)
+
+    async def contact_of(self, conversation_id: str) -> Contact | None:
+        """The newest contact that a conversation left."""
+        return await self._db.read(inbox.contact_of, conversation_id)
 
     async def questions(self) -> list[Question]:
         """All questions, newest first."""
-        return await self._read(inbox.read_questions)
+        return await self._db.read(inbox.read_questions)
 
     # Alerts
 
     async def add_trouble(self, key: str, text: str, within: timedelta) -> bool:
         """Keeps an alert about the replica itself, unless one with this key was kept within that time."""
-        return await self._write(alert_queue.add_trouble, key, text, within, _now())
+        return await self._db.write(alert_queue.add_trouble, key, text, within, _now())
 
-    async def claim_due_alerts(self, limit: int, now: datetime) -> list[Alert]:
-        """Takes alerts that are due: those on contacts first, then the oldest.
+    async def claim_due_alerts(self, limit: int, now: datetime, holder: str = "") -> list[Alert]:
+        """Takes alerts that are due: one reply to the owner alone; else those on contacts first, then the oldest.
 
-        They are not handed out again before `alert_queue.LEASE` is over.
+        They are nobody else's for `alert_queue.LEASE`. With a limit of 0 it takes a reply, or nothing.
         """
-        return await self._write(alert_queue.claim_due_alerts, limit, now)
+        return await self._db.write(alert_queue.claim_due_alerts, limit, now, holder)
+
+    async def extend_claims(self, alert_ids: Sequence[int], now: datetime, holder: str) -> None:
+        """Renews the claims that the holder still has, for `alert_queue.LEASE` from `now` on."""
+        await self._db.write(alert_queue.extend_claims, alert_ids, now, holder)
 
     async def next_alert_due(self) -> datetime | None:
         """When the next alert may be tried."""
-        return await self._read(alert_queue.next_due)
+        return await self._db.read(alert_queue.next_due)
 
     async def alerts_sent_since(self, since: datetime) -> tuple[int, datetime | None]:
-        """How many alerts went out after `since`, and when the last of them did."""
-        return await self._read(alert_queue.sent_since, since)
+        """How many alerts went out after `since`, and when the last of them did. Replies to the owner do not count."""
+        return await self._db.read(alert_queue.sent_since, since)
 
-    async def mark_sent(self, alert_ids: Sequence[int], now: datetime) -> None:
-        """Keeps that these alerts have gone out, all or none."""
-        await self._write(alert_queue.mark_sent, alert_ids, now)
+    async def mark_sent(
+        self, alert_ids: Sequence[int], now: datetime, holder: str = "", sent: Sent | None = None
+    ) -> None:
+        """Keeps that those of the alerts which the holder still has have gone out, and where all of them went."""
+        await self._db.write(alert_queue.mark_sent, alert_ids, now, holder, sent)
 
-    async def mark_failed(self, alert_ids: Sequence[int], retry_at: datetime, reason: str) -> None:
-        """Keeps why these alerts did not go out; they are due again at `retry_at`."""
-        await self._write(alert_queue.mark_failed, alert_ids, retry_at, reason)
+    async def mark_failed(self, alert_ids: Sequence[int], retry_at: datetime, reason: str, holder: str = "") -> None:
+        """Keeps why those which the holder still has did not go out; they are due again at `retry_at`."""
+        await self._db.write(alert_queue.mark_failed, alert_ids, retry_at, reason, holder)
 
     async def mark_kept(self, alert_id: int) -> None:
         """Sets an alert aside until `release_alerts`: there is no channel to send it through."""
-        await self._write(alert_queue.mark_kept, alert_id)
+        await self._db.write(alert_queue.mark_kept, alert_id)
 
     async def release_alerts(self, now: datetime) -> None:
-        """Makes every alert that was not sent due at `now`: kept, failed, or claimed by a process that died."""
-        await self._write(alert_queue.release_alerts, now)
+        """Makes kept and failed alerts due at `now`, but none that somebody is about to send."""
+        await self._db.write(alert_queue.release_alerts, now)
 
     async def alert_counts(self) -> dict[str, int]:
         """How many alerts are `pending`, `failed` (and tried again), `kept` (no channel is set) and `sent`."""
-        return await self._read(alert_queue.count_alerts)
+        return await self._db.read(alert_queue.count_alerts)
 
-    async def _read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(_run, self._engine, lambda connection: query(connection, *args, **kwargs))
+    async def target_of(self, chat_id: str, message_id: int) -> list[Target]:
+        """What the alerts in a message were about."""
+        return await self._db.read(targets.targets_of, chat_id, message_id)
 
-    async def _write(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(_run, self._writer, lambda connection: query(connection, *args, **kwargs))
+    async def target_named(self, reference: str) -> Target | None:
+        """The contact or question of that reference; an answer's leads to its question."""
+        return await self._db.read(targets.target_named, reference)
 
+    # What the owner does
 
-def _run(engine: Engine, query: Callable[[Connection], T], races: int = RACES) -> T:
-    """One transaction. Who loses a race for a number or a reference starts again and sees what the winner wrote."""
-    try:
-        while True:
-            try:
-                with engine.begin() as connection:
-                    return query(connection)
-            except IntegrityError:
-                races -= 1
-                if races < 0:
-                    raise
-    except SQLAlchemyError as error:
-        raise StoreError(f"the database cannot be used ({type(error).__name__})") from error
+    async def handle_update(
+        self,
+        update_id: int,
+        act: Callable[[Owner], str | None],
+        reply_to: int | None = None,
+        offset_key: str = owner.OFFSET,
+    ) -> bool:
+        """Does what an update from the owner's phone asks for, and queues what `act` returns as the bot's reply to it.
+
+        All of it in one transaction, in the store's thread; `act` is begun again when another process was in its way.
+
+        Args:
+            update_id: updates of lower ids than the last one are done already.
+            act: changes the store through what it is given, and nothing else.
+            reply_to: the owner's message.
+            offset_key: the state that keeps the id of the next update.
+
+        Returns:
+            False: it was done before, and `act` did not run.
+        """
+        return await self._db.write(owner.handle_update, update_id, act, reply_to, offset_key, _now())
+
+    async def update_offset(self, offset_key: str = owner.OFFSET) -> int | None:
+        """The id of the next update; None when there was none for so long that any id may come."""
+        return await self._db.read(owner.read_offset, offset_key, _now())
+
+    async def answers(self) -> tuple[Answer, ...]:
+        """All of the owner's answers, newest first."""
+        return await self._db.read(answers.read_answers)
+
+    async def answers_version(self) -> str:
+        """Another one whenever an answer was added, corrected or forgotten."""
+        return await self._db.read(answers.read_version)
+
+    async def owner_words(self, conversation_id: str) -> tuple[OwnerWords, ...]:
+        """What the owner wrote to a visitor, in the order of the conversation."""
+        return await self._db.read(answers.read_words, conversation_id)
+
+    async def news(self, conversation_id: str) -> int:
+        """The id of the newest or last corrected of these words; 0 when there are none."""
+        return await self._db.read(answers.newest_words, conversation_id)
+
+    async def stats(self, since: datetime) -> Stats:
+        return await self._db.read(owner.read_stats, since)
+
+    async def forget(self, reference: str) -> str | None:
+        """Takes out an answer, or all that is kept of a visitor. Returns what that was, in words; None: nothing."""
+        return await self._db.write(forgetting.forget, reference, _now())
+
+    # The installation
+
+    async def state(self, key: str) -> str | None:
+        return await self._db.read(states.read_state, key)
+
+    async def set_state(self, key: str, value: str | None) -> None:
+        """None takes it away."""
+        await self._db.write(states.write_state, key, value, _now())
+
+    async def take_lease(self, name: str, holder: str, for_s: float) -> bool:
+        """Takes or renews what one process at a time may have. False: another one has it."""
+        return await self._db.write(states.take_lease, name, holder, for_s, _now())
+
+    async def drop_lease(self, name: str, holder: str) -> None:
+        """Gives it back, if the holder has it."""
+        await self._db.write(states.drop_lease, name, holder)
 
 
 def _close_turn(
@@ -199,10 +266,6 @@ def _close_turn(
     """One transaction for both: a second one would cost more than the rows do."""
     turns.close_turn(connection, conversation_id, number, turn, stop, now)
     model_calls.add_calls(connection, conversation_id, number, calls)
-
-
-def _read_version(connection: Connection) -> int:
-    return connection.execute(select(schema_version.c.version)).scalar_one()
 
 
 def _now() -> datetime:

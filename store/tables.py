@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     DateTime,
@@ -19,8 +20,6 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
-
-SCHEMA_VERSION = 1
 
 
 def storable(text: str) -> str:
@@ -68,20 +67,35 @@ metadata = MetaData(
     }
 )
 
-schema_version = Table("schema_version", metadata, Column("version", Integer, primary_key=True))
+
+def _id() -> Column[int]:
+    return Column("id", Integer, primary_key=True)
+
+
+def _words(name: str) -> Column[str]:
+    return Column(name, Words, nullable=False)
+
+
+def _moment(name: str) -> Column[datetime]:
+    return Column(name, Moment, nullable=False)
+
+
+def _alert() -> Column[int]:
+    return Column("alert_id", Integer, ForeignKey("alerts.id"), nullable=False)
+
 
 turns = Table(
     "turns",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("conversation_id", Words, nullable=False),
+    _id(),
+    _words("conversation_id"),
     Column("number", Integer, nullable=False),
-    Column("message", Words, nullable=False),
+    _words("message"),
     Column("steps", Words),  # JSON; NULL until the turn is closed
     Column("stop", Words),
     Column("liked", Boolean),
     Column("replaced", Boolean, nullable=False, default=False),
-    Column("opened", Moment, nullable=False),
+    _moment("opened"),
     Column("closed", Moment),
     UniqueConstraint("conversation_id", "number"),
 )
@@ -89,67 +103,123 @@ turns = Table(
 alerts = Table(
     "alerts",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("kind", Words, nullable=False),
-    Column("key", Words, nullable=False, default=""),  # of a trouble: what makes two of them the same
+    _id(),
+    _words("kind"),
+    Column("key", Words, nullable=False, default=""),  # a trouble: what makes two the same; a reply: what it is about
     Column("reference", Words, nullable=False, unique=True),
-    Column("text", Words, nullable=False),
-    Column("state", Words, nullable=False),
+    _words("text"),
+    _words("state"),
     Column("attempts", Integer, nullable=False, default=0),
-    Column("due", Moment, nullable=False),  # not to be tried before
+    _moment("due"),  # not to be tried before
     Column("reason", Words, nullable=False, default=""),
-    Column("created", Moment, nullable=False),
+    _moment("created"),
     Column("sent", Moment),
+    Column("conversation_id", Words),  # NULL: it is about no visitor
+    Column("claimed_by", Words, nullable=False, default="", server_default=""),
+    Column("lease", Moment),  # claimed until
+    Column("reply_to", BigInteger),  # the message that it answers
     Index(None, "state", "due"),
+)
+
+alert_messages = Table(
+    "alert_messages",
+    metadata,
+    _id(),
+    _words("chat_id"),
+    Column("message_id", BigInteger, nullable=False),
+    _alert(),
+    UniqueConstraint("chat_id", "message_id", "alert_id"),
 )
 
 contacts = Table(
     "contacts",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("conversation_id", Words, nullable=False),
-    Column("email", Words, nullable=False),
-    Column("email_key", Words, nullable=False),
-    Column("ascii_email", Words, nullable=False),
-    Column("notes", Words, nullable=False),
-    Column("name", Words, nullable=False),
+    _id(),
+    _words("conversation_id"),
+    _words("email"),
+    _words("email_key"),
+    _words("ascii_email"),
+    _words("notes"),
+    _words("name"),
     Column("disposable", Boolean, nullable=False),
-    Column("alert_id", Integer, ForeignKey("alerts.id"), nullable=False),
-    Column("created", Moment, nullable=False),
+    _alert(),
+    _moment("created"),
     UniqueConstraint("conversation_id", "email_key"),
 )
 
 questions = Table(
     "questions",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("conversation_id", Words, nullable=False),
-    Column("question", Words, nullable=False),
-    Column("question_key", Words, nullable=False),
-    Column("alert_id", Integer, ForeignKey("alerts.id"), nullable=False),
-    Column("created", Moment, nullable=False),
+    _id(),
+    _words("conversation_id"),
+    _words("question"),
+    _words("question_key"),
+    _alert(),
+    _moment("created"),
     UniqueConstraint("conversation_id", "question_key"),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    _id(),
+    Column("reference", Words, nullable=False, unique=True),
+    _words("question"),
+    _words("text"),
+    Column("question_id", Integer, ForeignKey("questions.id"), unique=True),  # NULL: who asked was forgotten
+    _moment("created"),
+    _moment("changed"),
+)
+
+owner_words = Table(
+    "owner_words",
+    metadata,
+    _id(),
+    _words("conversation_id"),
+    Column("after", Integer, nullable=False),  # number of the turn that they follow
+    _words("text"),
+    Column("answer_id", Integer, ForeignKey("answers.id")),
+    _words("question"),
+    _moment("created"),
+    Index(None, "conversation_id"),
+    sqlite_autoincrement=True,  # no id comes again: a page asks for words newer than the last ones that it has
+)
+
+states = Table(
+    "states",
+    metadata,
+    Column("key", Words, primary_key=True),
+    _words("value"),  # JSON
+    _moment("changed"),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Words, primary_key=True),
+    _words("holder"),
+    _moment("until"),
 )
 
 model_calls = Table(
     "model_calls",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("conversation_id", Words, nullable=False),
+    _id(),
+    _words("conversation_id"),
     Column("number", Integer, nullable=False),  # of the turn
-    Column("at", Moment, nullable=False),
-    Column("provider", Words, nullable=False),  # its host
-    Column("model", Words, nullable=False),
-    Column("outcome", Words, nullable=False),
+    _moment("at"),
+    _words("provider"),  # its host
+    _words("model"),
+    _words("outcome"),
     Column("duration_s", Float, nullable=False),
     Column("first_token_s", Float),
     Column("tokens_in", Integer, nullable=False),
     Column("tokens_cached", Integer, nullable=False),
     Column("tokens_out", Integer, nullable=False),
     Column("estimated", Boolean, nullable=False),
-    Column("finish", Words, nullable=False),
-    Column("tools", Words, nullable=False),
-    Column("error", Words, nullable=False),
+    _words("finish"),
+    _words("tools"),
+    _words("error"),
     Column("cost", Float),  # USD; NULL where the price is not known
     Index(None, "at"),
 )

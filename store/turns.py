@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
+from collections.abc import Sequence
 from datetime import datetime
 
 from pydantic import ConfigDict, TypeAdapter
 from sqlalchemy import Connection, func, insert, select, update
 
-from agent.conversation import Conversation, Reply, Step, Transcript, Turn
+from agent.conversation import Conversation, OwnerWords, Reply, Step, Transcript, Turn
+from store.answers import read_words
 from store.tables import turns
 
 _STEPS = TypeAdapter(tuple[Step, ...], config=ConfigDict(defer_build=True))
@@ -23,11 +26,25 @@ def read_transcript(connection: Connection, conversation_id: str) -> Transcript:
         .where(turns.c.conversation_id == conversation_id, turns.c.replaced.is_(False))
         .order_by(turns.c.number)
     ).all()
+    words = _in_step(read_words(connection, conversation_id), [row.number for row in rows])
+    said = tuple(
+        Turn(row.message, _steps_from_json(row.steps), "\n\n".join(one.text for one in after))
+        for row, after in zip(rows, words, strict=True)
+    )
     return Transcript(
-        Conversation(tuple(Turn(row.message, _steps_from_json(row.steps)) for row in rows)),
+        Conversation(said),
         numbers=tuple(row.number for row in rows),
         feedback=tuple(row.liked for row in rows),
+        words=words,
     )
+
+
+def _in_step(words: Sequence[OwnerWords], numbers: Sequence[int]) -> tuple[tuple[OwnerWords, ...], ...]:
+    """The words that follow each turn. Those on a turn that was replaced follow the one before it, or the first."""
+    places: list[list[OwnerWords]] = [[] for _ in numbers]
+    for one in words if numbers else ():
+        places[max(0, bisect_right(numbers, one.after) - 1)].append(one)
+    return tuple(tuple(place) for place in places)
 
 
 def open_turn(connection: Connection, conversation_id: str, message: str, now: datetime) -> int:

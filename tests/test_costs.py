@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from agent.calls import Metered, ModelCall, collected, collecting
 from agent.conversation import Reply, Usage, WireMessage
@@ -24,8 +22,6 @@ from agent.prices import Price
 from agent.reception import Reception
 from agent.toolkit import Toolkit
 from alerts.outbox import Outbox
-from store.database import open_engine
-from store.records import KeptCall
 from store.store import Store
 from tests.fakes.provider import Answer, Provider, calls, delta, says
 from tools.registry import toolkit
@@ -257,30 +253,10 @@ async def test_an_estimate_is_called_one(
 # --- The table ---
 
 
-async def test_a_database_of_the_first_schema_gets_the_table(url: str, tmp_path: Path) -> None:
-    before = Store.open(url)
-    number = await before.open_turn("c1", "Hello")
-    await before.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
-        connection.execute("DROP TABLE model_calls")
-    store = Store.open(url)
-    [turn] = (await store.conversation("c1")).turns
-    call = ModelCall(datetime.now(UTC), "h", "m", "answered", 1.0, None, Usage(1, 0, 2), False, "stop", (), "", 0.1)
-    await store.close_turn("c1", number, turn, "answered", [call])
-    assert await store.model_calls() == [
-        KeptCall("c1", 0, call.at, "h", "m", "answered", 1.0, None, 1, 0, 2, False, "stop", "", "", 0.1)
-    ]
-    await store.close()
-
-
-async def test_a_turn_that_is_not_there_keeps_no_calls(store: Store, url: str) -> None:
+async def test_a_turn_that_is_not_there_keeps_no_calls(store: Store) -> None:
     call = ModelCall(datetime.now(UTC), "h", "m", "left", 1.0, None, Usage(), True, "", (), "", None)
     number = await store.open_turn("c1", "Hello")
     [turn] = (await store.conversation("c1")).turns
     with pytest.raises(LookupError):
         await store.close_turn("c1", number + 1, turn, "answered", [call])
     assert await store.model_calls() == []
-    engine = open_engine(url)
-    with engine.connect() as connection:
-        assert connection.execute(text("SELECT version FROM schema_version")).scalar_one() == 1
-    engine.dispose()

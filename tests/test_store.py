@@ -173,7 +173,7 @@ async def test_a_reader_is_not_held_up_by_a_writer(store: Store, url: str) -> No
 async def test_ping_raises_when_the_store_cannot_be_used(store: Store, url: str) -> None:
     await store.ping()
     database = sqlite3.connect(url.removeprefix("sqlite:///"))
-    database.execute("DROP TABLE schema_version")
+    database.execute("DROP TABLE states")
     database.close()
     with pytest.raises(StoreError, match="cannot be used"):
         await store.ping()
@@ -202,7 +202,7 @@ def test_a_file_that_is_no_database_stops_the_start(tmp_path: Path) -> None:
 
 async def test_a_database_of_a_newer_program_stops_the_start(store: Store, url: str) -> None:
     with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
-        database.execute("UPDATE schema_version SET version = 99")
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
     database.close()
     with pytest.raises(StoreError, match="newer program"):
         Store.open(url)

@@ -63,6 +63,8 @@ class Settings(BaseModel):
     """A relay or a local Bot API server, where the host blocks Telegram."""
     alert_webhook_url: SecretStr | None = None
     """A second channel for alerts."""
+    public_url: str | None = Field(default=None, pattern=r"^https://[^\s/?#@]+(/[^\s?#]*)?$")
+    """Where the internet reaches the page; set, Telegram brings the owner's messages, else they are fetched."""
     owner_name: str | None = None
     """Whose replica this is; unset: the first heading in the knowledge."""
     knowledge_dir: Path = Path("knowledge")
@@ -224,6 +226,7 @@ _EXPECTED = {
     **dict.fromkeys(
         ("OPENAI_BASE_URL", "FALLBACK_BASE_URL", "TELEGRAM_API_URL"), "needs an address such as https://example.com/v1"
     ),
+    "PUBLIC_URL": "needs an address such as https://me.example.com",
     "TELEGRAM_CHAT_ID": "needs a number such as 123456789; `python -m alerts.telegram` finds it",
     "FRAME_ANCESTORS": "needs sources separated by blanks, such as 'self' https://example.com",
 }

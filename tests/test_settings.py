@@ -47,6 +47,9 @@ def test_an_address_without_a_key_is_a_provider_too() -> None:
         ("FRAME_ANCESTORS", "'self'; script-src hunter2"),
         ("GRADIO_SERVER_PORT", "99999"),
         ("ALERT_WEBHOOK_URL", "hunter2"),
+        ("PUBLIC_URL", "http://hunter2.example"),
+        ("PUBLIC_URL", "https://me:hunter2@me.example"),
+        ("PUBLIC_URL", "https://me.example?hunter2"),
     ],
 )
 def test_a_bad_value_is_refused_by_name_and_never_shown(name: str, value: str) -> None:

@@ -75,7 +75,11 @@ class Transactions:
                 self._file.check()
             return _run(engine, query)
 
-        return await asyncio.get_running_loop().run_in_executor(threads, in_thread)
+        try:
+            running = asyncio.get_running_loop().run_in_executor(threads, in_thread)
+        except RuntimeError:
+            raise StoreError("the store is closed") from None
+        return await running
 
 
 class _File:

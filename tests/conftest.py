@@ -12,7 +12,9 @@ import pytest
 from agent.model import OpenAIModel, open_provider
 from alerts.telegram import Telegram
 from alerts.webhook import Webhook
+from store.database import open_engine
 from store.store import Store
+from tests.databases import TEMPLATE, Server, find_server, running_server
 from tests.fakes import provider as fake_provider
 from tests.fakes.counts import Counts
 from tests.fakes.telegram import FakeTelegram, FakeWebhook
@@ -45,9 +47,36 @@ def no_secret_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.definition.get_closest_marker("both_databases") and "url" in metafunc.fixturenames:
+        metafunc.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """A server of its own, for all tests together."""
+    programs = find_server()
+    if programs is None:
+        pytest.skip("there is no PostgreSQL server on this machine: apt-get install postgresql")
+    with running_server(programs) as server:
+        server.run(f"CREATE DATABASE {TEMPLATE}")
+        open_engine(server.url(TEMPLATE)).dispose()
+        yield server
+
+
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    """Address of a database that is not there yet, nor the folders above it."""
+def postgresql_url(postgresql: Server) -> Iterator[str]:
+    """Address of a PostgreSQL database with the newest tables, and nothing in them."""
+    with postgresql.database(TEMPLATE) as url:
+        yield url
+
+
+@pytest.fixture
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Address of an empty database: an SQLite file that is not there yet, nor the folders above it; where a test is
+    marked `both_databases`, once more on PostgreSQL."""
+    if getattr(request, "param", "sqlite") == "postgresql":
+        return request.getfixturevalue("postgresql_url")
     return f"sqlite:///{tmp_path}/deep/folder/replica.sqlite3"
 
 

@@ -10,6 +10,8 @@ from store.records import Question, StoreError
 from store.store import Store
 from tests.alert_house import LATER, due, text_of
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_trouble_is_told_once_in_its_time(store: Store) -> None:
     hour = timedelta(hours=1)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy.exc import IntegrityError
 
 from agent.conversation import Conversation, Reply, Step, ToolCall, ToolResult, Turn, Usage
-from store.database import open_engine
-from store.records import Question, StoreError
+from store.records import Question
 from store.store import Store
 from tests.alert_house import text_of
+from tests.databases import run_sql
+
+pytestmark = pytest.mark.both_databases
 
 
 def said(text: str, message: str = "Hello") -> Turn:
@@ -102,10 +101,7 @@ async def test_turns_can_be_dropped_until_none_is_left(store: Store) -> None:
 async def test_a_dropped_turn_stays_in_the_table(store: Store, url: str) -> None:
     await store.open_turn("talk", "dropped words")
     await store.drop_last_turn("talk")
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
-        rows = database.execute("SELECT message, replaced FROM turns").fetchall()
-    database.close()
-    assert rows == [("dropped words", 1)]
+    assert run_sql(url, "SELECT message, replaced FROM turns") == [("dropped words", True)]
 
 
 async def test_feedback_is_read_back_with_its_turn(store: Store) -> None:
@@ -139,79 +135,3 @@ async def test_half_surrogates_and_nul_are_mended_rather_than_refused(store: Sto
     assert turn.text == "lone \ufffd, joined \U0001f600"
     assert await store.add_question(Question("talk", "why \ud800?"), text_of) == "new"
     assert await store.add_question(Question("talk", "why \ud800?"), text_of) == "known"
-
-
-# The database
-
-
-async def test_the_file_is_in_wal_mode_with_foreign_keys_held(store: Store, url: str) -> None:
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
-        mode = database.execute("PRAGMA journal_mode").fetchone()
-    database.close()
-    assert mode == ("wal",)
-    engine = open_engine(url)
-    with engine.begin() as connection, pytest.raises(IntegrityError):
-        connection.exec_driver_sql(
-            "INSERT INTO questions (conversation_id, question, question_key, alert_id, created)"
-            " VALUES ('talk', 'q', 'k', 999, '2030-01-01')"
-        )
-    engine.dispose()
-
-
-async def test_a_reader_is_not_held_up_by_a_writer(store: Store, url: str) -> None:
-    await store.open_turn("talk", "hello")
-    writer = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
-    writer.execute("BEGIN IMMEDIATE")
-    try:
-        async with asyncio.timeout(5):
-            assert (await store.transcript("talk")).numbers == (0,)
-    finally:
-        writer.execute("ROLLBACK")
-        writer.close()
-
-
-async def test_ping_raises_when_the_store_cannot_be_used(store: Store, url: str) -> None:
-    await store.ping()
-    database = sqlite3.connect(url.removeprefix("sqlite:///"))
-    database.execute("DROP TABLE states")
-    database.close()
-    with pytest.raises(StoreError, match="cannot be used"):
-        await store.ping()
-
-
-@pytest.mark.parametrize("bad", ["no address, secret", "sqlite://", "sqlite:///:memory:", "oracle9://u:secret@h/d"])
-def test_an_address_that_cannot_be_used_is_said_in_one_line_without_its_password(bad: str) -> None:
-    with pytest.raises(StoreError) as caught:
-        Store.open(bad)
-    assert str(caught.value).startswith("DATABASE_URL: ")
-    assert "secret" not in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StoreError, match=r"file/data.*DATA_DIR"):
-        Store.open(f"sqlite:///{tmp_path}/file/data/replica.sqlite3")
-
-
-def test_a_file_that_is_no_database_stops_the_start(tmp_path: Path) -> None:
-    (tmp_path / "replica.sqlite3").write_text("This is not a database. " * 100)
-    with pytest.raises(StoreError, match="cannot be opened"):
-        Store.open(f"sqlite:///{tmp_path}/replica.sqlite3")
-
-
-async def test_a_database_of_a_newer_program_stops_the_start(store: Store, url: str) -> None:
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
-        database.execute("UPDATE alembic_version SET version_num = '9999'")
-    database.close()
-    with pytest.raises(StoreError, match="newer program"):
-        Store.open(url)
-
-
-async def test_an_error_of_the_database_tells_nothing_of_a_visitor(store: Store, url: str) -> None:
-    database = sqlite3.connect(url.removeprefix("sqlite:///"))
-    database.execute("DROP TABLE turns")
-    database.close()
-    with pytest.raises(StoreError) as caught:
-        await store.open_turn("secret words", "hello")
-    assert "secret words" not in f"{caught.value!r} {caught.value.__cause__}"

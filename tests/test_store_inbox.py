@@ -15,6 +15,8 @@ from store.records import Contact, Question
 from store.store import Store
 from tests.alert_house import due, text_of
 
+pytestmark = pytest.mark.both_databases
+
 
 def contact(email: str = "jane@example.org", notes: str = "a job", name: str = "Jane", talk: str = "talk-1") -> Contact:
     return Contact(talk, email, email, notes, name)

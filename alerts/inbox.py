@@ -1,0 +1,250 @@
+"""The inbox: what the owner writes to the bot is fetched from Telegram, or pushed by it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+from alerts.bot_api import BotApi, Conflict
+from alerts.channel import AlertError
+from alerts.commands import menu
+from alerts.hearing import Hearing
+from alerts.inbound import KINDS, number_of
+from alerts.outbox import back_off_s
+from alerts.selftest import WEBHOOK_PATH, Findings, hook_problem, self_test
+from alerts.wire import as_object
+from store.records import StoreError
+from store.store import Store
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+LEASE = "telegram-inbox"
+"""Of several processes only the one that holds it fetches: Telegram serves one at a time."""
+LEASE_S = 60.0
+"""Longer than one poll with all its time-outs."""
+POLL_S = 25.0
+"""How long one request waits for a message, in seconds."""
+LOOK_S = 5.0
+"""How often a process that does not fetch looks whether it should, in seconds."""
+TEST_AGAIN_S = 600.0
+"""How often the self-test is made again while it finds something, and a webhook is looked at, in seconds."""
+GIVEN_UP_S = 86_400.0
+"""How long a bot that Telegram refuses is left alone, in seconds."""
+AT_ONCE_S = 1.0
+"""An empty answer that comes sooner was not waited for: not every relay waits."""
+
+
+def webhook_secret(token: str) -> str:
+    """What Telegram shows with each update: the same in every process and after each restart."""
+    return hmac.new(token.encode(), b"CarbonCopy's webhook at Telegram", hashlib.sha256).hexdigest()
+
+
+class Inbox:
+    """Owns the worker, and the connections to the Bot API.
+
+    Args:
+        store: keeps what comes of the owner's messages.
+        token: the bot's.
+        chat_id: the owner's chat.
+        api_url: where the Bot API is.
+        public_url: where Telegram can reach the page; empty: messages are fetched.
+        heard: called after each message of the owner's.
+        back_off: seconds to wait after so many failed tries.
+        poll_s: how long one request waits for a message, in seconds.
+        look_s: how often to look whether another process has stopped fetching, in seconds.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        token: str,
+        chat_id: str,
+        api_url: str,
+        *,
+        public_url: str = "",
+        heard: Callable[[], None],
+        back_off: Callable[[int], float] = back_off_s,
+        poll_s: float = POLL_S,
+        look_s: float = LOOK_S,
+    ) -> None:
+        self.secret = webhook_secret(token)
+        """What comes with each update that Telegram pushes."""
+        self._store = store
+        self._api = BotApi(token, api_url)
+        self._chat_id = chat_id
+        self._hearing = Hearing(store, token.partition(":")[0], chat_id, heard)
+        self._hook = f"{public_url.rstrip('/')}{WEBHOOK_PATH}" if public_url else ""
+        self._back_off = back_off
+        self._poll_s = poll_s
+        self._look_s = look_s
+        self._holder = secrets.token_hex(8)
+        self._offset: int | None = None
+        """Of the next update; None: the store knows."""
+        self._running = False
+        self._failures = 0
+        self._problem = ""
+        self._findings = Findings("")
+        self._test_at = 0.0
+        """When the self-test is due again, on the monotonic clock."""
+
+    def status(self) -> str:
+        """`ok`, or what is wrong in plain words."""
+        if not self._running:
+            return "the worker that hears the owner does not run"
+        return "; ".join(dict.fromkeys(filter(None, [*self._findings.problems, self._problem]))) or "ok"
+
+    async def take(self, update: Mapping[str, Any]) -> bool:
+        """Does what an update asks for that Telegram has pushed. False: it has to be pushed again."""
+        try:
+            await self._hearing.handle(update)
+        except StoreError as error:
+            log.warning("A message to the bot has to wait: %s", error)
+            return False
+        return True
+
+    async def run(self) -> None:
+        """Hears the owner until it is cancelled. A poll under way is left alone then: what it brings comes again."""
+        self._running = True
+        try:
+            while True:
+                wait_s = await self._step()
+                await asyncio.sleep(wait_s)
+        finally:
+            self._running = False
+            with suppress(StoreError):
+                await self._store.drop_lease(LEASE, self._holder)
+
+    async def _step(self) -> float:
+        """Works once. Returns how long nothing is to be done, in seconds."""
+        try:
+            if time.monotonic() >= self._test_at:
+                await self._test()
+            wait_s = await (self._watch() if self._hook else self._fetch())
+        except AlertError as error:
+            return self._failed(error.reason, error)
+        except StoreError as error:
+            return self._failed(f"the inbox cannot use the store: {error}")
+        except Exception as error:
+            # Nothing may end the worker. The text may hold what somebody wrote.
+            return self._failed(f"the inbox failed in an unknown way ({type(error).__name__})")
+        return wait_s
+
+    def _failed(self, reason: str, error: AlertError | None = None) -> float:
+        self._failures += 1
+        if isinstance(error, Conflict):
+            self._test_at = 0.0  # it may be a webhook, of which the self-test says more
+        wait_s = self._back_off(self._failures)
+        if error and error.permanent and not isinstance(error, Conflict):
+            wait_s = GIVEN_UP_S
+        elif error and error.retry_after_s is not None:
+            wait_s = min(TEST_AGAIN_S, max(1.0, error.retry_after_s))
+        if reason != self._problem:
+            log.warning("What you write to the bot is not heard: %s. Next try in %.0f s.", reason, wait_s)
+        self._problem = reason
+        return wait_s
+
+    def _succeeded(self) -> None:
+        self._failures, self._problem = 0, ""
+
+    # What is asked of Telegram
+
+    async def _test(self) -> None:
+        found = await self_test(self._ask, self._chat_id)
+        self._hearing.bot_name = found.bot
+        for problem in found.problems:
+            if problem not in self._findings.problems:
+                log.warning("Telegram: %s", problem)
+        if not found.problems and found.bot != self._findings.bot:
+            log.info("Telegram: @%s hears you%s", found.bot, ", by its webhook" if self._hook else "")
+        self._findings = found
+        if not found.foreign:
+            await self._set_up(found)
+        self._test_at = time.monotonic() + (TEST_AGAIN_S if found.problems else GIVEN_UP_S)
+
+    async def _set_up(self, found: Findings) -> None:
+        if self._hook:
+            # One at a time, so that they come in their order: a lower number counts as done.
+            hook = {"url": self._hook, "secret_token": self.secret, "allowed_updates": KINDS, "max_connections": 1}
+            await self._ask("setWebhook", hook)
+        elif found.hook:
+            await self._ask("deleteWebhook", {})
+        with suppress(AlertError):  # without their menu the commands work all the same
+            await self._ask("setMyCommands", {"commands": menu()})
+
+    async def _watch(self) -> float:
+        """Looks whether Telegram brings the messages."""
+        if self._findings.foreign:
+            return TEST_AGAIN_S
+        if problem := hook_problem(as_object(await self._ask("getWebhookInfo", {})), self._hook):
+            raise AlertError(problem)
+        self._succeeded()
+        return TEST_AGAIN_S
+
+    async def _fetch(self) -> float:
+        """Fetches once, if no other process does."""
+        if self._findings.foreign:
+            return TEST_AGAIN_S
+        if not await self._store.take_lease(LEASE, self._holder, LEASE_S):
+            self._offset = None
+            self._succeeded()
+            return self._look_s
+        if self._offset is None:
+            self._offset = await self._hearing.offset()
+        began = time.monotonic()
+        asked = {"offset": self._offset, "timeout": round(self._poll_s), "allowed_updates": KINDS}
+        updates = await self._ask("getUpdates", asked, wait_s=self._poll_s)
+        self._succeeded()
+        found = [as_object(one) for one in cast(list[Any], updates)] if isinstance(updates, list) else []
+        for update in found:
+            await self._handle(update)
+        return AT_ONCE_S if not found and time.monotonic() - began < AT_ONCE_S else 0
+
+    async def _handle(self, update: Mapping[str, Any]) -> None:
+        """The next poll confirms it. What cannot be understood must not come again and again."""
+        try:
+            await self._hearing.handle(update)
+        except StoreError:
+            raise
+        except Exception as error:
+            log.error("A message to the bot could not be understood (%s)", type(error).__name__)
+        if (number := number_of(update)) is not None:
+            self._offset = number + 1
+
+    async def _ask(self, method: str, payload: Mapping[str, Any], wait_s: float = 0) -> Any:
+        return await _in_thread(lambda: self._api.call(method, payload, wait_s=wait_s))
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Like `asyncio.to_thread`, but neither the loop nor the program waits at its end for a call that takes long."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def give(result: T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(cast(T, result))
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except Exception as raised:
+            error = raised
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits
+            loop.call_soon_threadsafe(give, result, error)
+
+    threading.Thread(target=run, name="telegram-poll", daemon=True).start()
+    return await done

@@ -102,6 +102,7 @@ def serve(settings: Settings, store: Store) -> None:
             reception,
             shown,
             max_replies=settings.max_concurrent_replies,
+            max_message_chars=settings.max_message_chars,
             on_feedback=store.set_feedback,
             trusted_proxies=settings.trusted_proxies,
         ),

@@ -11,10 +11,9 @@ from gradio.themes import Base
 from agent.persona import Profile
 from agent.reception import Reception
 from pages.documents import Document, document_of
+from pages.line import Line
+from pages.posts import Calls, Function
 from pages.talk import OnFeedback, Talk
-
-LINE_LENGTH = 100
-"""Messages that may wait for a reply; the next one is turned away, and its words go back into the box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +24,20 @@ class Page:
     document: Document
     """What the served HTML says besides Gradio's own, and the files it names."""
     theme: Base
+    line: Line
+    """Where messages wait."""
+    calls: Calls
+    """What browsers and callers may post."""
 
 
 def chat_page(
-    reception: Reception, profile: Profile, *, max_replies: int, on_feedback: OnFeedback, trusted_proxies: int = 0
+    reception: Reception,
+    profile: Profile,
+    *,
+    max_replies: int,
+    max_message_chars: int,
+    on_feedback: OnFeedback,
+    trusted_proxies: int = 0,
 ) -> Page:
     """The chat page of a replica.
 
@@ -40,6 +49,7 @@ def chat_page(
         reception: answers, and keeps what was said.
         profile: who the page is about.
         max_replies: replies at once, page and API together.
+        max_message_chars: length of a message, in characters.
         on_feedback: told when a visitor puts a thumb on a reply.
         trusted_proxies: how many `X-Forwarded-For` entries from the right to believe.
     """
@@ -78,22 +88,15 @@ def chat_page(
         load.click(talk.load, conversation, told, api_name="load", **quick)
         rate.click(talk.rate, [thumb, conversation], api_name="rate", **quick)
         cast(Any, gr).api(talk.chat, api_name="chat", **answering)
-    blocks.queue(default_concurrency_limit=max_replies, max_size=LINE_LENGTH, api_open=False)
-    _outlive_lost_sessions(blocks)
-    return Page(blocks, document, _theme())
+    blocks.queue(api_open=False)
+    line = cast(Any, blocks)._queue = Line(blocks, max_replies, trusted_proxies)
+    return Page(blocks, document, _theme(), line, Calls(_functions(blocks), max_message_chars))
 
 
-def _outlive_lost_sessions(blocks: Any) -> None:
-    """Gradio's queue ends for everybody when it writes to a session that it does not know: a stranger can post one
-    with an empty name, or so many that others are forgotten."""
-    queue = blocks._queue
-    send = queue.send_message
-
-    def send_to_known(event: Any, message: Any) -> None:
-        if event.session_hash in queue.pending_messages_per_session:
-            send(event, message)
-
-    queue.send_message = send_to_known
+def _functions(blocks: Any) -> tuple[Function, ...]:
+    """What the page's events and the API can do on the server."""
+    functions = ((number, fn) for number, fn in blocks.fns.items() if not fn.cancels)
+    return tuple(Function(number, str(fn.api_name), len(fn.inputs)) for number, fn in functions)
 
 
 def _field(name: str) -> gr.Textbox:

@@ -1,21 +1,23 @@
-"""What every answer of the server says to browsers, and which of Gradio's doors are shut."""
+"""What every answer of the server says to browsers, and what is let in to Gradio."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-SHUT = ("/upload", "/process_recording", "/component_server", "/stream/", "/proxy=", "/vibe-", "/undo-vibe", "/dev/")
-"""Below Gradio's API: they take files or run what this page does not have. Uploads are open to anyone otherwise."""
+from pages.posts import API, Calls, Unfit, is_open
 
-API = "/gradio_api"
 
-MAX_BODY = 2 * 1024 * 1024
-"""Largest request that is read, in bytes: messages are short, and Gradio reads a body whole."""
+class Sessions(Protocol):
+    """Who waits for answers."""
+
+    def knows(self, session: str) -> bool: ...
+    def session_of(self, event_id: str) -> str: ...
 
 
 def content_security_policy(frame_ancestors: str) -> str:
@@ -39,17 +41,23 @@ def content_security_policy(frame_ancestors: str) -> str:
 
 
 class Guard:
-    """Middleware: headers on every answer, shut doors, and a limit on what is read. Streams pass piece by piece.
+    """Middleware: headers on every answer, shut doors, and calls that Gradio can take. Streams pass piece by piece.
 
     Args:
         app: what is guarded.
         frame_ancestors: sites that may embed the page, as a Content-Security-Policy has them.
         closing: when it is set, open streams end as if their browsers had left.
+        calls: what may be called.
+        sessions: who may listen.
     """
 
-    def __init__(self, app: ASGIApp, frame_ancestors: str, closing: asyncio.Event) -> None:
+    def __init__(
+        self, app: ASGIApp, frame_ancestors: str, closing: asyncio.Event, calls: Calls, sessions: Sessions
+    ) -> None:
         self._app = app
         self._closing = closing
+        self._calls = calls
+        self._sessions = sessions
         self._headers = {
             "Content-Security-Policy": content_security_policy(frame_ancestors),
             "X-Content-Type-Options": "nosniff",
@@ -69,12 +77,39 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        if _is_shut(scope["path"]):
-            await _refuse(guarded, 404)
-        elif _length(scope) > MAX_BODY:
-            await _refuse(guarded, 413)
+        receive = _limited(receive, self._closing, self._calls.max_body)
+        try:
+            if scope["path"].startswith(API):
+                scope, receive = await self._let_in(scope, receive)
+            elif _length(scope) > self._calls.max_body:
+                raise TOO_LARGE
+        except Unfit as unfit:
+            await _refuse(guarded, unfit)
         else:
-            await self._app(scope, _limited(receive, self._closing), guarded)
+            await self._app(scope, receive, guarded)
+
+    async def _let_in(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
+        """A request as Gradio gets it.
+
+        Raises:
+            Unfit: Gradio could not use it, or would fail at it.
+        """
+        path = scope["path"][len(API) :]
+        if not is_open(path):
+            raise Unfit("This is not available here.", 404)
+        if scope["method"] == "POST":
+            if _length(scope) > self._calls.max_body:
+                raise TOO_LARGE
+            return _with_body(scope, receive, self._calls.rebuilt(path, await _read(receive)))
+        if path.startswith("/queue/data"):
+            self._check(QueryParams(scope["query_string"]).get("session_hash", ""))
+        elif path.startswith("/call/"):
+            self._check(self._sessions.session_of(path.strip("/").rpartition("/")[2]))
+        return scope, receive
+
+    def _check(self, session: str) -> None:
+        if not self._sessions.knows(session):
+            raise Unfit("Nothing waits for this session here.", 404)
 
 
 class Rewritten:
@@ -117,16 +152,12 @@ def origin_of(scope: Scope) -> str:
     return f"{scheme}://{host}{scope.get('root_path', '')}"
 
 
-def _is_shut(path: str) -> bool:
-    return path.startswith(API) and path[len(API) :].startswith(SHUT)
-
-
 def _length(scope: Scope) -> int:
     length = Headers(scope=scope).get("content-length", "0")
     return int(length) if length.isdecimal() else 0
 
 
-def _limited(receive: Receive, closing: asyncio.Event) -> Receive:
+def _limited(receive: Receive, closing: asyncio.Event, max_body: int) -> Receive:
     """Cuts off a body that never said how long it is, and whoever still listens when the server closes."""
     seen = 0
 
@@ -134,7 +165,7 @@ def _limited(receive: Receive, closing: asyncio.Event) -> Receive:
         nonlocal seen
         message = await _unless(closing, receive)
         seen += len(message.get("body", b""))
-        return _GONE if seen > MAX_BODY else message
+        return _GONE if seen > max_body else message
 
     return counted
 
@@ -152,6 +183,38 @@ async def _unless(closing: asyncio.Event, receive: Receive) -> Message:
 _GONE: Message = {"type": "http.disconnect"}
 
 
-async def _refuse(send: Send, status: int) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/plain")]})
-    await send({"type": "http.response.body", "body": b"This is not available here.\n"})
+async def _read(receive: Receive) -> bytes:
+    """The body, no longer than the limit.
+
+    Raises:
+        Unfit: it is longer, or its sender left.
+    """
+    body = bytearray()
+    while (message := await receive())["type"] == "http.request":
+        body.extend(message.get("body", b""))
+        if not message.get("more_body"):
+            return bytes(body)
+    raise TOO_LARGE
+
+
+def _with_body(scope: Scope, receive: Receive, body: bytes) -> tuple[Scope, Receive]:
+    """The request with another body; what comes after it is the sender's own."""
+    headers = MutableHeaders(raw=list(scope["headers"]))
+    headers["content-type"] = "application/json"
+    headers["content-length"] = str(len(body))
+    bodies: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return bodies.pop() if bodies else await receive()
+
+    return {**scope, "headers": headers.raw}, replay
+
+
+TOO_LARGE = Unfit("That is too long to be read here.", 413)
+
+
+async def _refuse(send: Send, unfit: Unfit) -> None:
+    """In the form of Gradio's own refusals."""
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": unfit.status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps({"detail": str(unfit)}).encode()})

@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 
+SESSIONS = 200
+"""Sessions whose copy of the page Gradio keeps, at 20 KB each; it makes a new one of any that it forgot."""
+
 LAST_WORDS_S = 3
 """How long open connections may hold up the end, in seconds."""
 
@@ -79,7 +82,9 @@ def serve(
             "lifespan": alive,
             "routes": [*page.document.routes, *routes],
             "middleware": [
-                Middleware(Guard, frame_ancestors=frame_ancestors, closing=closing),
+                Middleware(
+                    Guard, frame_ancestors=frame_ancestors, closing=closing, calls=page.calls, sessions=page.line
+                ),
                 Middleware(Rewritten, rewrite=page.document.rewritten),
             ],
             "docs_url": None,
@@ -88,6 +93,7 @@ def serve(
         },
         theme=page.theme,
         allowed_paths=[],
+        state_session_capacity=SESSIONS,
         max_file_size=1,
         show_error=False,
         ssr_mode=False,

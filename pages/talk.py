@@ -17,11 +17,11 @@ import gradio as gr
 
 from agent.conversation import Transcript
 from agent.events import Event
-from agent.limits import client_address
 from agent.reception import BLANK, TROUBLE, Opened, Reception, Refused
 from pages.batches import in_batches
 from pages.markup import Growing
 from pages.view import Showing, history
+from pages.visitors import address_of
 
 log = logging.getLogger(__name__)
 
@@ -124,10 +124,7 @@ class Talk:
     def _address(self, request: gr.Request | None) -> str:
         """Who the message is counted for."""
         asked: Any = getattr(request, "request", None)
-        if asked is None:
-            return ""
-        peer = asked.client.host if asked.client else ""
-        return client_address(peer, asked.headers.getlist("x-forwarded-for"), self.trusted_proxies)
+        return "" if asked is None else address_of(asked, self.trusted_proxies)
 
     async def _told(self, events: AsyncGenerator[Opened | Event], conversation_id: str) -> AsyncGenerator[str]:
         showing, rendering = Showing(self.reception.replica.toolkit.tools), Growing()

@@ -213,7 +213,8 @@ def test_a_cleaned_message_can_be_stored_and_sent(posted: Any) -> None:
 
 
 def dependencies_of(talk: Talk) -> Iterable[Any]:
-    page = chat_page(talk.reception, Profile("Ada Lovelace", "", ()), max_replies=3, on_feedback=talk.on_feedback)
+    profile = Profile("Ada Lovelace", "", ())
+    page = chat_page(talk.reception, profile, max_replies=3, max_message_chars=50, on_feedback=talk.on_feedback)
     return page.blocks.fns.values()
 
 

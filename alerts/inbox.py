@@ -40,6 +40,8 @@ TEST_AGAIN_S = 600.0
 """How often the self-test is made again while it finds something, and a webhook is looked at, in seconds."""
 GIVEN_UP_S = 86_400.0
 """How long a bot that Telegram refuses is left alone, in seconds."""
+REFUSALS = 5
+"""So many refusals in a row count: one may come from something else on the way."""
 AT_ONCE_S = 1.0
 """An empty answer that comes sooner was not waited for: not every relay waits."""
 
@@ -141,14 +143,14 @@ class Inbox:
 
     def _failed(self, reason: str, error: AlertError | None = None) -> float:
         self._failures += 1
+        wait_s = self._back_off(self._failures)
         if isinstance(error, Conflict):
             self._test_at = 0.0  # it may be a webhook, of which the self-test says more
-        wait_s = self._back_off(self._failures)
-        if error and error.permanent and not isinstance(error, Conflict):
+        elif error and error.permanent and self._failures >= REFUSALS:
             wait_s = GIVEN_UP_S
         elif error and error.retry_after_s is not None:
             wait_s = min(TEST_AGAIN_S, max(1.0, error.retry_after_s))
-        if reason != self._problem:
+        if reason != self._problem or wait_s == GIVEN_UP_S:
             log.warning("What you write to the bot is not heard: %s. Next try in %.0f s.", reason, wait_s)
         self._problem = reason
         return wait_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -99,3 +99,12 @@ def inbox_of(api: FakeTelegram, store: Store, **more: Any) -> Inbox:
 
 def nobody() -> None:
     """Is told that the owner was heard."""
+
+
+async def until(happens: Callable[[], bool]) -> None:
+    """Looks again and again: a worker's status tells nobody that it has changed."""
+    async with asyncio.timeout(10):
+        while True:
+            if happens():
+                return
+            await asyncio.sleep(0.005)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from pydantic import SecretStr
-
-from agent.calls import Metered, ModelCall, OnCall, host_of
+from agent.answers import ANSWERS_SHARE, Answers
 from agent.fitting import Fitting
 from agent.knowledge import Knowledge, load_knowledge
 from agent.limits import Allowance, Ceiling, Gate
 from agent.log import open_log
 from agent.loop import Replica
-from agent.model import ChatModel, Warming, WithFallback, open_provider
-from agent.persona import NOBODY, Profile, leaves_out, persona, profile
-from agent.prices import price_of
+from agent.model import Warming
+from agent.models import chat_model, counting, resting_model
+from agent.opening import opening_lines
+from agent.persona import CHARS_PER_TOKEN, persona, profile
 from agent.reception import OnTrouble, Reception
 from agent.settings import Settings, SettingsError, load_settings, prepare_environment, read_environment
 from alerts.channel import Channel
@@ -70,7 +69,8 @@ def serve(settings: Settings, store: Store) -> None:
     metrics = open_metrics(settings)
     # The keyless model uses no tokens, so that there is nothing to be used up.
     allowance = Allowance(settings.daily_tokens if settings.has_provider else 0, store.tokens_since)
-    model = chat_model(settings, knowledge, shown, counting(allowance, metrics))
+    answers = Answers(store, int(settings.context_tokens * ANSWERS_SHARE * CHARS_PER_TOKEN))
+    model = chat_model(settings, knowledge, shown, answers, counting(allowance, metrics))
     replica = Replica(
         model,
         tools,
@@ -86,11 +86,13 @@ def serve(settings: Settings, store: Store) -> None:
         max_message_chars=settings.max_message_chars,
         on_trouble=tell_of_trouble(outbox),
         gate=Gate(settings.messages_per_minute),
-        ceiling=Ceiling(allowance, resting_model(knowledge, shown), tell_of_ceiling(store)),
+        ceiling=Ceiling(allowance, resting_model(knowledge, shown, answers), tell_of_ceiling(store)),
         watch=metrics,
         fitting=fitting,
+        answers=answers,
+        is_paused=paused_in(store),
     )
-    for level, line in opening_lines(settings, knowledge, shown, fitting):
+    for level, line in opening_lines(settings, knowledge, shown, fitting, DATABASE_FILE):
         log.log(level, "%s", line)
     routes = [health_route(health(settings, knowledge, reception, outbox, store))]
     if metrics:
@@ -121,49 +123,6 @@ def database_url(settings: Settings) -> str:
     return f"sqlite:///{settings.data_dir.resolve() / DATABASE_FILE}"
 
 
-def chat_model(settings: Settings, knowledge: Knowledge, shown: Profile, on_call: OnCall) -> Warming:
-    """The provider, with its fallback when there is one; without any, the model that quotes the notes.
-
-    It is built in the background: the SDK and the search take a second that the first page need not wait for.
-    """
-
-    def provider(name: str, key: SecretStr | None, base_url: str | None) -> Metered:
-        model = open_provider(
-            name,
-            key.get_secret_value() if key else None,
-            base_url,
-            max_output_tokens=settings.max_output_tokens,
-            timeout_s=settings.reply_timeout_s,
-        )
-        return Metered(model, host_of(base_url), price_of(name, settings.model_prices), on_call)
-
-    def build() -> ChatModel:
-        if not settings.has_provider:
-            return notes_model(knowledge, shown)
-        first = provider(settings.openai_model, settings.openai_api_key, settings.openai_base_url)
-        if not settings.has_fallback or not settings.fallback_model:
-            return first
-        return WithFallback(
-            first, provider(settings.fallback_model, settings.fallback_api_key, settings.fallback_base_url)
-        )
-
-    return Warming(settings.openai_model if settings.has_provider else "notes", build)
-
-
-def notes_model(knowledge: Knowledge, shown: Profile, *, resting: bool = False) -> ChatModel:
-    """The model that quotes the notes, and says why."""
-    from agent.offline import NOTICE, NOTICE_RESTING, OfflineModel
-    from agent.search import open_search
-
-    notice = NOTICE_RESTING if resting else NOTICE
-    return OfflineModel(shown.name, shown.line, open_search(knowledge.passages), notice)
-
-
-def resting_model(knowledge: Knowledge, shown: Profile) -> Warming:
-    """Who answers when the day's tokens are used up. Most days nobody does: it is built when it is asked."""
-    return Warming("notes", lambda: notes_model(knowledge, shown, resting=True))
-
-
 def open_metrics(settings: Settings) -> Metrics | None:
     """The numbers for Prometheus, if they are wanted."""
     if not settings.metrics:
@@ -171,17 +130,6 @@ def open_metrics(settings: Settings) -> Metrics | None:
     from agent.metrics import Metrics
 
     return Metrics()
-
-
-def counting(allowance: Allowance, metrics: Metrics | None) -> OnCall:
-    """Counts each request to a provider."""
-
-    def count(call: ModelCall) -> None:
-        allowance.spend(call.tokens)
-        if metrics:
-            metrics.called(call)
-
-    return count
 
 
 def channels(settings: Settings) -> list[Channel]:
@@ -195,30 +143,13 @@ def channels(settings: Settings) -> list[Channel]:
     return found
 
 
-def opening_lines(
-    settings: Settings, knowledge: Knowledge, shown: Profile, fitting: Fitting
-) -> Iterator[tuple[int, str]]:
-    """What was found and what is missing, one line each."""
-    for report in knowledge.reports:
-        yield logging.INFO if report.status == "read" else logging.WARNING, report.line()
-    if knowledge.problem:
-        yield logging.WARNING, f"Knowledge: {knowledge.problem}"
-    if shown.name == NOBODY:
-        yield logging.WARNING, "No name was found: begin a file with `# Your Name`, or set OWNER_NAME"
-    if leaves_out(knowledge, settings.context_tokens):
-        yield logging.WARNING, "Knowledge: larger than its share of CONTEXT_TOKENS; the last files are cut"
-    if fitting.persona_is_too_large:
-        yield logging.WARNING, "CONTEXT_TOKENS is too small for the persona and a talk; raise it"
-    if settings.has_provider:
-        yield logging.INFO, f"Model: {settings.openai_model} at {host_of(settings.openai_base_url)}"
-    else:
-        yield logging.INFO, "OPENAI_API_KEY is not set: the replica answers by quoting its notes"
-    if not (settings.telegram_bot_token and settings.telegram_chat_id):
-        where = "the database" if settings.database_url else str(settings.data_dir / DATABASE_FILE)
-        yield (
-            logging.INFO,
-            f"TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are not both set: alerts stay in {where} and this log",
-        )
+def paused_in(store: Store) -> Callable[[], Awaitable[bool]]:
+    """Whether the owner has closed the chat for a while."""
+
+    async def is_paused() -> bool:
+        return await store.state("paused") is not None
+
+    return is_paused
 
 
 def tell_of_trouble(outbox: Outbox) -> OnTrouble:

@@ -103,9 +103,11 @@ class Fitting:
         """The persona leaves no room for a conversation."""
         return self._budget < ROUND_TOKENS
 
-    async def fit(self, conversation_id: str, conversation: Conversation, message: str) -> Conversation:
-        """The conversation as it goes into the next request."""
-        drop = turns_to_drop(conversation.turns, self._budget - estimate_tokens(message))
+    async def fit(
+        self, conversation_id: str, conversation: Conversation, message: str, beside: str = ""
+    ) -> Conversation:
+        """The conversation as it goes into the next request, beside a text that has joined the persona."""
+        drop = turns_to_drop(conversation.turns, self._budget - estimate_tokens(message) - estimate_tokens(beside))
         if not drop:
             return conversation
         known = self._summaries.get(conversation_id)

@@ -11,12 +11,16 @@ TALKATIVE = ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "urllib3")
 """Libraries that print every request with its address: a Telegram address holds the token."""
 
 
+SHORTEST_SECRET = 8
+"""A shorter one, such as `x` for a local model, would be struck out of half the log and protects nothing."""
+
+
 class Redacting(logging.Formatter):
     """Writes `[secret]` for every secret, wherever in a record it stands."""
 
     def __init__(self, layout: str, secrets: Iterable[str]) -> None:
         super().__init__(layout)
-        self._secrets = sorted(secrets, key=len, reverse=True)
+        self._secrets = sorted((one for one in secrets if len(one) >= SHORTEST_SECRET), key=len, reverse=True)
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
@@ -36,10 +35,10 @@ DID_YOU_MEAN = "Did you mean"
 BAD_ADDRESS = "That e-mail address does not look right. Could you check it and write it again?"
 
 
-class Answers(Protocol):
+class Finder(Protocol):
     """What the keyless model needs of a search."""
 
-    def answering(self, question: str) -> tuple[Passage, ...]:
+    async def answering(self, question: str) -> tuple[Passage, ...]:
         """The passages that answer, best first; empty when none does."""
         ...
 
@@ -50,15 +49,15 @@ class OfflineModel:
     Args:
         owner: whose replica it is.
         line: about them.
-        answers: finds the passages.
+        notes: finds the passages.
         notice: why it quotes, said once in a conversation.
     """
 
-    def __init__(self, owner: str, line: str, answers: Answers, notice: str = NOTICE) -> None:
+    def __init__(self, owner: str, line: str, notes: Finder, notice: str = NOTICE) -> None:
         self.name = "quoting notes (no model configured)"
         self._owner = owner
         self._line = line
-        self._answers = answers
+        self._notes = notes
         self._notice = notice
 
     async def stream(
@@ -112,7 +111,7 @@ class OfflineModel:
         return UNKNOWN_KEPT if _is_question(asked) else NOT_A_QUESTION
 
     async def _find(self, asked: str) -> tuple[Passage, ...]:
-        return await asyncio.to_thread(self._answers.answering, asked)
+        return await self._notes.answering(asked)
 
     def _after_tool(self, asked: str, arguments: str, result: str) -> str:
         values = cast(dict[str, Any], json.loads(arguments))

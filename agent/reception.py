@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import ExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agent.calls import ModelCall, collected, collecting, money
-from agent.conversation import Draft, Reply, Transcript, Turn, Usage, mended
-from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFinished, TurnFinished
+from agent.answers import Answers
+from agent.calls import ModelCall, collected, collecting
+from agent.conversation import Conversation, Draft, Reply, Transcript, Turn, mended
+from agent.events import Event, Progress, StopReason, TurnFinished
 from agent.fitting import Fitting
 from agent.limits import Ceiling, Gate
 from agent.loop import Replica, respond
-from agent.toolkit import OK
+from agent.model import ChatModel
+from agent.record import Record
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,11 @@ BLANK = "Please write a message first."
 TOO_LONG = "That message is too long for me: please keep it under {} characters. Nothing was sent."
 OTHER_TAB = "I am still answering you in another tab. Please wait for that reply, then try again."
 TROUBLE = "Sorry, something went wrong on my side. Your message is kept; please try again. (Reference {})"
+NOT_KEPT = (
+    "Sorry, something went wrong on my side, and your message could not be kept. Please try again. (Reference {})"
+)
+CLOSED = "This chat is closed for a while. Please come back later."
+NO_STORE = "the store does not keep what is said; the log says why beside the reference {}"
 
 
 class Refused(Exception):
@@ -80,6 +86,8 @@ class Reception:
         ceiling: on the tokens of a day; None: there is none.
         watch: counts turns and refusals.
         fitting: shortens conversations for the model; None: they go whole.
+        answers: what the owner has answered in person, for the model to know.
+        is_paused: the owner has closed the chat for a while.
     """
 
     def __init__(
@@ -94,6 +102,8 @@ class Reception:
         ceiling: Ceiling | None = None,
         watch: Watch | None = None,
         fitting: Fitting | None = None,
+        answers: Answers | None = None,
+        is_paused: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         self.replica = replica
         self.store = store
@@ -105,6 +115,8 @@ class Reception:
         self._ceiling = ceiling
         self._watch = watch
         self._fitting = fitting
+        self._answers = answers
+        self._is_paused = is_paused
         self.running = 0
         """Replies under way."""
         self.trouble = ""
@@ -138,7 +150,8 @@ class Reception:
     async def retry(self, conversation_id: str, address: str = "") -> AsyncGenerator[Opened | Event]:
         """Answers the last message once more; the earlier answer leaves the transcript."""
         async with self._place(conversation_id, address):
-            message = await self.store.drop_last_turn(conversation_id)
+            with self._store_at_hand():
+                message = await self.store.drop_last_turn(conversation_id)
             if message is None:
                 raise self._refused("blank", BLANK)
             async with aclosing(self._answer(conversation_id, message)) as events:
@@ -146,17 +159,16 @@ class Reception:
                     yield event
 
     async def _answer(self, conversation_id: str, message: str) -> AsyncGenerator[Opened | Event]:
-        transcript = await self.store.transcript(conversation_id)
-        number = await self.store.open_turn(conversation_id, message)
-        record = _Record(Progress(Draft(message)))
+        transcript, number = await self._open(conversation_id, message)
+        record = Record(Progress(Draft(message)), self.replica.toolkit.tools)
         try:
             yield Opened(number)
-            replica = await self._replica_of_the_hour()
-            conversation = transcript.conversation
-            # The keyless model reads the question alone; a summary would be paid for.
-            if self._fitting and replica is self.replica:
+            replica, conversation = self.replica, transcript.conversation
+            if resting := await self._resting_model():
+                replica = replace(replica, model=resting)
+            else:
                 with collecting(record.calls):
-                    conversation = await self._fitting.fit(conversation_id, conversation, message)
+                    replica, conversation = await self._prepared(conversation_id, conversation, message)
             answering = respond(replica, conversation, message, conversation_id)
             async with aclosing(collected(answering, record.calls)) as events:
                 async for event in events:
@@ -176,12 +188,25 @@ class Reception:
             # Shielded: the visitor may leave, but what was said is kept.
             await asyncio.shield(self._close(conversation_id, number, record))
 
-    async def _close(self, conversation_id: str, number: int, record: _Record) -> None:
+    async def _open(self, conversation_id: str, message: str) -> tuple[Transcript, int]:
+        """What was said before, and the number under which the message is kept."""
+        with self._store_at_hand():
+            transcript = await self.store.transcript(conversation_id)
+            return transcript, await self.store.open_turn(conversation_id, message)
+
+    async def _close(self, conversation_id: str, number: int, record: Record) -> None:
         turn = record.turn or record.progress.stopped()
-        await self.store.close_turn(conversation_id, number, turn, record.stop, record.calls)
         log.info("%s", record.line(conversation_id, number))
         if self._watch:
             self._watch.finished(record.stop, record.duration_s)
+        try:
+            await self.store.close_turn(conversation_id, number, turn, record.stop, record.calls)
+            await self._report(record)
+        except Exception as error:
+            self._store_failed(error)  # the visitor has read the answer: an error must not take its place
+
+    async def _report(self, record: Record) -> None:
+        """Tells the owner how replies are going."""
         if record.stop != "failed":
             self.trouble = "" if record.stop != "stopped" else self.trouble
             return
@@ -189,17 +214,45 @@ class Reception:
         if self._on_trouble:
             await self._on_trouble(record.reference)
 
-    async def _replica_of_the_hour(self) -> Replica:
-        """The replica; when the day's tokens are used up, with the model that costs nothing."""
+    @contextmanager
+    def _store_at_hand(self) -> Generator[None]:
+        """Without the store nothing is promised: the visitor keeps the message and reads why."""
+        try:
+            yield
+        except Refused:
+            raise
+        except Exception as error:
+            raise self._refused("store", NOT_KEPT.format(self._store_failed(error))) from None
+
+    def _store_failed(self, error: Exception) -> str:
+        """Tells the owner. Returns the reference beside which the log says more."""
+        self.trouble = NO_STORE.format(reference := secrets.token_hex(4))
+        log.error("[%s] The store failed (%s)", reference, type(error).__name__, exc_info=error)
+        return reference
+
+    async def _prepared(
+        self, conversation_id: str, conversation: Conversation, message: str
+    ) -> tuple[Replica, Conversation]:
+        """The replica with what its owner has answered by now, and as much of the conversation as fits."""
+        replica, answers = self.replica, ""
+        if self._answers:
+            answers = await self._answers.as_text()
+            replica = replace(replica, persona=f"{replica.persona}{answers}")
+        if self._fitting:
+            conversation = await self._fitting.fit(conversation_id, conversation, message, answers)
+        return replica, conversation
+
+    async def _resting_model(self) -> ChatModel | None:
+        """Who answers when the day's tokens are used up; None: they are not."""
         ceiling = self._ceiling
         if ceiling is None or not await ceiling.allowance.is_spent():
-            return self.replica
+            return None
         if self._watch:
             self._watch.refused("daily_tokens")
         if day := ceiling.allowance.once_a_day():
             log.warning("The tokens of this day (DAILY_TOKENS) are used up")
             await ceiling.on_spent(day)
-        return replace(self.replica, model=ceiling.resting)
+        return ceiling.resting
 
     @asynccontextmanager
     async def _place(self, conversation_id: str, address: str) -> AsyncGenerator[None]:
@@ -217,6 +270,9 @@ class Reception:
                     line.close()
                     self.running += 1
                     try:
+                        with self._store_at_hand():
+                            if self._is_paused and await self._is_paused():
+                                raise self._refused("paused", CLOSED)
                         yield
                     finally:
                         self.running -= 1
@@ -241,60 +297,3 @@ class _Turnstile:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.waiting = 0
-
-
-class _Record:
-    """What the transcript and the log want to know of a turn: a fold over its events."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self.turn: Turn | None = None
-        self.stop: StopReason = "stopped"
-        self.reference = ""
-        self._began = time.monotonic()
-        self._first_token_s: float | None = None
-        self._tools: list[str] = []
-        self._usages: list[Usage] = []
-        self.calls: list[ModelCall] = []
-        """Every request to a provider, those too of which no event tells."""
-
-    def note(self, event: Event) -> None:
-        self.progress = self.progress.after(event)
-        match event:
-            case TextDelta():
-                self._first_token_s = self._first_token_s or time.monotonic() - self._began
-            case Replied(reply) if reply.usage:
-                self._usages.append(reply.usage)
-            case ToolFinished(call, result):
-                self._tools.append(f"{call.name}={'failed' if result is None else _verdict(result.content)}")
-            case TurnFinished(turn, stop, reference):
-                self.turn, self.stop, self.reference = turn, stop, reference
-            case _:
-                pass
-
-    def line(self, conversation_id: str, number: int) -> str:
-        """One line for a person: no word of the visitor's stands in it."""
-        first = "-" if self._first_token_s is None else f"{self._first_token_s:.2f} s"
-        return (
-            f"turn {conversation_id[:6]}/{number}: {self.stop}, first word after {first}, "
-            f"whole {self.duration_s:.2f} s, {self._tokens()}, tools {', '.join(self._tools) or 'none'}"
-            + (f", reference {self.reference}" if self.reference else "")
-        )
-
-    @property
-    def duration_s(self) -> float:
-        return time.monotonic() - self._began
-
-    def _tokens(self) -> str:
-        """What the turn cost. Models that nobody meters are counted by their replies."""
-        usages = [call.usage for call in self.calls] or self._usages
-        if not usages:
-            return "tokens not counted"
-        about = "about " if any(call.estimated for call in self.calls) else ""
-        read, written = sum(usage.prompt for usage in usages), sum(usage.completion for usage in usages)
-        cost = money(self.calls)
-        return f"tokens {about}{read} in, {written} out" + (f", cost {about}{cost}" if cost else "")
-
-
-def _verdict(content: str) -> str:
-    return content if content == OK else "answered"

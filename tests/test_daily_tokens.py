@@ -63,7 +63,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 class Notes:
     """Finds the same passage for one question."""
 
-    def answering(self, question: str) -> tuple[Passage, ...]:
+    async def answering(self, question: str) -> tuple[Passage, ...]:
         return (Passage("faq.md", "Engine", "It weaves algebra."),) if "Engine" in question else ()
 
 

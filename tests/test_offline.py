@@ -19,7 +19,7 @@ BORN = Passage("01-profile.md", "Ada › Birth", "I was born in London in 1815."
 class KnowsBirth:
     """A search that knows where she was born, and nothing else."""
 
-    def answering(self, question: str) -> tuple[Passage, ...]:
+    async def answering(self, question: str) -> tuple[Passage, ...]:
         return (BORN,) if "born" in question else ()
 
 

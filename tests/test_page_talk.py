@@ -171,7 +171,8 @@ async def test_a_fault_becomes_a_sentence_with_a_reference_that_stands_in_the_lo
         assert "secret" not in sentence
         reference = sentence.rpartition("Reference ")[2].rstrip(")")
         assert f"[{reference}]" in caplog.text
-    assert caplog.text.count("An event of the page failed") == 5
+    assert caplog.text.count("The store failed") == 3
+    assert caplog.text.count("An event of the page failed") == 2
 
 
 # --- The API ---

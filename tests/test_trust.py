@@ -8,16 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from agent.answers import Answers
 from agent.conversation import Conversation
 from agent.encoder import Encode
 from agent.knowledge import load_knowledge
 from agent.loop import Replica
 from agent.model import OpenAIModel
+from agent.notes import Notes
 from agent.offline import OfflineModel
 from agent.persona import RULES, persona
 from agent.search import open_search
 from alerts.outbox import Outbox
 from store.store import Store
+from tests.fakes.desk import OwnersDesk
 from tests.fakes.hands import Hands, turn_of
 from tests.fakes.provider import Provider, calls, says
 from tools.registry import toolkit
@@ -84,10 +87,9 @@ async def test_only_the_registry_names_tools(model: OpenAIModel, provider: Provi
 @pytest.mark.parametrize("injection", INJECTIONS)
 async def test_the_keyless_model_reveals_no_rule(store: Store, injection: str) -> None:
     knowledge = load_knowledge(Path("knowledge"))
-    answers = open_search(knowledge.passages, load=without_encoder)
-    replica = Replica(
-        OfflineModel("Ada", "", answers), toolkit(Outbox(store, [])), persona(knowledge, "Ada", [], 16000)
-    )
+    search = open_search(knowledge.passages, load=without_encoder)
+    notes = Notes(search, Answers(OwnersDesk(), 1000), "Ada", load=without_encoder)
+    replica = Replica(OfflineModel("Ada", "", notes), toolkit(Outbox(store, [])), persona(knowledge, "Ada", [], 16000))
     text = (await turn_of(replica, injection)).text
     for line in RULES.splitlines():
         if len(line) > 30:

@@ -1,0 +1,38 @@
+"""What the log says at the start: what was found and what is missing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from agent.calls import host_of
+from agent.fitting import Fitting
+from agent.knowledge import Knowledge
+from agent.persona import NOBODY, Profile, leaves_out
+from agent.settings import Settings
+
+
+def opening_lines(
+    settings: Settings, knowledge: Knowledge, shown: Profile, fitting: Fitting, database_file: str
+) -> Iterator[tuple[int, str]]:
+    """What was found and what is missing, one line each."""
+    for report in knowledge.reports:
+        yield logging.INFO if report.status == "read" else logging.WARNING, report.line()
+    if knowledge.problem:
+        yield logging.WARNING, f"Knowledge: {knowledge.problem}"
+    if shown.name == NOBODY:
+        yield logging.WARNING, "No name was found: begin a file with `# Your Name`, or set OWNER_NAME"
+    if leaves_out(knowledge, settings.context_tokens):
+        yield logging.WARNING, "Knowledge: larger than its share of CONTEXT_TOKENS; the last files are cut"
+    if fitting.persona_is_too_large:
+        yield logging.WARNING, "CONTEXT_TOKENS is too small for the persona and a talk; raise it"
+    if settings.has_provider:
+        yield logging.INFO, f"Model: {settings.openai_model} at {host_of(settings.openai_base_url)}"
+    else:
+        yield logging.INFO, "OPENAI_API_KEY is not set: the replica answers by quoting its notes"
+    if not (settings.telegram_bot_token and settings.telegram_chat_id):
+        where = "the database" if settings.database_url else str(settings.data_dir / database_file)
+        yield (
+            logging.INFO,
+            f"TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are not both set: alerts stay in {where} and this log",
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from store.records import StoreError
 
@@ -59,6 +60,9 @@ def _migrate(connection: Connection, found: str | None, to: str) -> None:
     def planned(_heads: object, _context: object) -> list[RevisionStep]:
         return steps
 
-    context = MigrationContext.configure(connection, opts={"fn": planned})
-    with Operations.context(context):
-        context.run_migrations()
+    try:
+        context = MigrationContext.configure(connection, opts={"fn": planned})
+        with Operations.context(context):
+            context.run_migrations()
+    except SQLAlchemyError as error:
+        raise StoreError("the database could not be brought up to date; nothing in it was changed") from error

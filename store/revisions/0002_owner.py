@@ -24,11 +24,11 @@ down_revision = "0001"
 _ABOUT_WHOM = """
 UPDATE alerts SET conversation_id = (
     SELECT {table}.conversation_id FROM {table} JOIN alerts AS first ON first.id = {table}.alert_id
-    WHERE alerts.id = first.id OR alerts.reference LIKE first.reference || '-%'
+    WHERE first.reference = substr(alerts.reference, 1, 7)
 )
 WHERE kind = '{kind}'
 """
-"""An alert that tells more of a contact has the first one's reference, and a number behind it."""
+"""An alert that tells more of a contact has the reference of the first one, and a number behind it."""
 
 
 def upgrade() -> None:

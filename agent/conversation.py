@@ -62,7 +62,9 @@ class Reply:
     finish: Finish = "stop"
     usage: Usage | None = None
     reasoning: str = ""
-    """The model's thoughts, where the provider sends them: never shown, sent back within the turn only."""
+    """The model's thoughts, wherever they stood: never shown."""
+    extra: tuple[tuple[str, Any], ...] = ()
+    """Fields that the provider wants back in the same turn, its thoughts among them, under its own names for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,39 +209,65 @@ def to_wire(system: str, conversation: Conversation, draft: Draft, notice: str =
     earlier = f"Earlier in this conversation, for you to know: {conversation.summary}" if conversation.summary else ""
     leading = "\n\n".join(part for part in (system, earlier, notice) if part)
     wire: list[WireMessage] = [{"role": "system", "content": leading}]
+    taken: set[str] = set()
     for turn in conversation.turns[conversation.summarised :]:
         wire.append({"role": "user", "content": turn.message})
-        wire.extend(_steps_to_wire(turn.steps, current=False))
+        wire.extend(_steps_to_wire(turn.steps, taken, current=False))
         if turn.aside:
             quoted = json.dumps(turn.aside, ensure_ascii=False)  # as data: it ends where its quotes end
             wire[-1]["content"] += f"\n\n[The owner wrote to the visitor in person: {quoted}]"
     wire.append({"role": "user", "content": draft.message})
-    wire.extend(_steps_to_wire(draft.steps, current=True))
+    wire.extend(_steps_to_wire(draft.steps, taken, current=True))
     return wire
 
 
-def _steps_to_wire(steps: Sequence[Step], *, current: bool) -> list[WireMessage]:
+def _steps_to_wire(steps: Sequence[Step], taken: set[str], *, current: bool) -> list[WireMessage]:
     wire: list[WireMessage] = []
     for step in steps:
         reply = step.reply
         if not reply.calls:
             wire.append({"role": "assistant", "content": reply.text.strip() or UNSAID})
             continue
-        message: WireMessage = {"role": "assistant", "content": reply.text}
-        if current and reply.reasoning:
-            message["reasoning_content"] = reply.reasoning
-        message["tool_calls"] = [_call_to_wire(call, current=current) for call in reply.calls]
-        wire.append(message)
+        ids = [_unused_id(call.id, taken) for call in reply.calls]
+        named = zip(reply.calls, ids, strict=True)
+        wire.append(
+            {
+                **(dict(reply.extra) if current else {}),
+                "role": "assistant",
+                "content": reply.text,
+                "tool_calls": [_call_to_wire(call, call_id, current=current) for call, call_id in named],
+            }
+        )
         wire.extend(
-            {"role": "tool", "tool_call_id": result.call_id, "content": result.content} for result in step.results
+            {"role": "tool", "tool_call_id": call_id, "content": result.content}
+            for result, call_id in zip(step.results, ids, strict=True)
         )
     return wire
 
 
-def _call_to_wire(call: ToolCall, *, current: bool) -> WireMessage:
+def _unused_id(call_id: str, taken: set[str]) -> str:
+    """The id, or another one where an earlier reply had it: some providers count anew for each reply, and some
+    take no id twice in a request."""
+    number = 1
+    unused = call_id
+    while unused in taken:
+        unused, number = f"again{number:04d}", number + 1
+    taken.add(unused)
+    return unused
+
+
+def _call_to_wire(call: ToolCall, call_id: str, *, current: bool) -> WireMessage:
     wire: WireMessage = {
-        "id": call.id,
+        "id": call_id,
         "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
+        "function": {"name": call.name, "arguments": _object_text(call.arguments)},
     }
     return {**dict(call.extra), **wire} if current else wire
+
+
+def _object_text(arguments: str) -> str:
+    """The arguments, if they are a JSON object: some providers refuse anything else."""
+    try:
+        return arguments if isinstance(json.loads(arguments), dict) else "{}"
+    except (ValueError, RecursionError):
+        return "{}"

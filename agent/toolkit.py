@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from agent.arguments import Unreadable, read_arguments
 from agent.conversation import Conversation, ToolCall, ToolResult
 
 log = logging.getLogger(__name__)
@@ -30,9 +30,9 @@ class ToolError(Exception):
 
 
 class Arguments(BaseModel):
-    """What a tool takes. Fields that it does not know are dropped, as models add some."""
+    """What a tool takes. Fields that it does not know are dropped, as models add some; a number may stand for text."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, str_strip_whitespace=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, str_strip_whitespace=True, coerce_numbers_to_str=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,10 @@ class Toolkit:
         tool = self.tools.get(call.name)
         if tool is None:
             raise ToolError(f"the model asked for an unknown tool {call.name!r}")
-        raw = parse_arguments(call.arguments)
         try:
-            arguments = tool.arguments.model_validate(raw)
+            arguments = tool.arguments.model_validate(read_arguments(call.arguments, tool.arguments.model_fields))
+        except Unreadable as error:
+            raise ToolError("the arguments are not JSON") from error
         except ValidationError as error:
             return ToolResult(call.id, explain(error))
         try:
@@ -114,27 +115,6 @@ class Toolkit:
         except Exception as error:
             log.exception("%s raised", call.name)
             raise ToolError(f"{call.name} raised {type(error).__name__}") from error
-
-
-def parse_arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call as a dictionary. Models encode them twice, or send nothing or `null` for none.
-
-    Raises:
-        ToolError: this is not a JSON object.
-    """
-    value: Any = text.strip() or None
-    for _ in range(2):
-        if not isinstance(value, str):
-            break
-        try:
-            value = json.loads(value, strict=False)
-        except (ValueError, RecursionError) as error:
-            raise ToolError("the arguments are not JSON") from error
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ToolError("the arguments are not a JSON object")
-    return value  # pyright: ignore[reportUnknownVariableType]
 
 
 def explain(error: ValidationError) -> str:

@@ -166,7 +166,7 @@ class _Meter:
             cut = piece.finish == "cut"
             self.outcome, self.error = ("cut", "the stream broke off") if cut else ("answered", "")
             return
-        if self.first_token_s is None:
+        if piece and self.first_token_s is None:
             self.first_token_s = time.monotonic() - self.began
         self._shown.append(piece)
 

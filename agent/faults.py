@@ -54,12 +54,18 @@ def is_too_long(error: Exception) -> bool:
     return _status(error) == 413 or (_status(error) in (400, 422, 500) and bool(_TOO_LONG.search(_message_of(error))))
 
 
+def is_broken(error: Exception) -> bool:
+    """What came could not be read, or the connection broke: the next try may do better. A wait is not repeated."""
+    kind = type(error).__name__
+    return isinstance(error, ValueError | TypeError | RecursionError | ProviderFault) or kind in _BREAKS
+
+
 def explain(error: Exception) -> str:
     """What went wrong and what the owner can do, in plain words: provider messages may repeat a key."""
-    if isinstance(error, ProviderFault):
-        return str(error)
     if is_too_long(error):
         return f"HTTP {_status(error)}: {_MENDS[413]}"
+    if isinstance(error, ProviderFault):
+        return str(error)
     if status := _status(error):
         return f"HTTP {status}: {_MENDS.get(status, 'the provider has a fault; try again later')}"
     kind = type(error).__name__
@@ -109,6 +115,7 @@ _MENDS: dict[int, str] = {
     413: "the request is too long for this model; lower CONTEXT_TOKENS",
     429: "the provider's limit is reached; wait, or raise it in the provider's account",
 }
+_BREAKS = ("RemoteProtocolError", "ReadError", "DecodingError")
 _MENDS_BY_KIND = {
     "APITimeoutError": "no answer in time; check OPENAI_BASE_URL, or raise REPLY_TIMEOUT_S",
     "APIConnectionError": "cannot be reached; check OPENAI_BASE_URL and the network",

@@ -73,7 +73,7 @@ async def respond(
     visit = Visit(conversation_id, conversation, message)
     draft, notice = Draft(message), ""
     done: dict[tuple[str, str], str] = {}
-    rounds, closing = 0, False
+    rounds, closing, asked_again = 0, False, False
 
     while True:
         # 1. The persona, the conversation and this turn so far become the provider's messages.
@@ -87,7 +87,7 @@ async def respond(
                     yield event
                     reply = event.reply if isinstance(event, Replied) else reply
         except ModelError as error:
-            shorter = shrink(replica, conversation) if isinstance(error, TooLong) else None
+            shorter = shrink(replica, conversation, error) if isinstance(error, TooLong) else None
             if shorter is None:
                 yield failed(draft, error)
                 return
@@ -96,10 +96,10 @@ async def respond(
 
         # 3. Text without a call is the answer. A blank one is asked for once more, without tools.
         if closing or not reply.calls:
-            if reply.text.strip() or closing:
+            if reply.text.strip() or asked_again:
                 yield finished(replica, draft, reply, rounds)
                 return
-            closing = True
+            closing = asked_again = True
             continue
 
         # 4. Run the calls. Those that were answered stay; one that cannot be mended is taken back as if
@@ -133,7 +133,7 @@ async def complete(
             while (piece := await next_piece(pieces, deadline)) is not None:
                 if isinstance(piece, Reply):
                     reply = piece
-                else:
+                elif piece:
                     shown += piece
                     yield TextDelta(piece)
     except TimeoutError:
@@ -152,10 +152,11 @@ async def next_piece(pieces: AsyncGenerator[str | Reply], deadline: float) -> st
         return await anext(pieces, None)
 
 
-def shrink(replica: Replica, conversation: Conversation) -> tuple[Replica, Conversation] | None:
-    """Half of the files and the last turns, for a model that can read less than was thought. Only once."""
+def shrink(replica: Replica, conversation: Conversation, error: TooLong) -> tuple[Replica, Conversation] | None:
+    """Half of the files and the last turns, for a model that can read less than was thought. Only once; after that
+    the fallback is asked, if there is one."""
     if replica.shrunk:
-        return None
+        return (replace(replica, model=error.instead), conversation) if error.instead else None
     log.warning("The request was too long for %s: files and history are shortened", replica.model.name)
     return replace(replica, persona=shortened(replica.persona), shrunk=True), conversation.latest(KEPT_TURNS)
 

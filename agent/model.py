@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
+from agent.chunks import chunks_in
+from agent.contract import ChatModel, ModelError, ToolChoice, TooLong
 from agent.conversation import Reply, WireMessage
+from agent.fallback import WithFallback as WithFallback
 from agent.faults import (
     explain,
+    is_broken,
     is_too_long,
     limit_retry_after,
     refuses_tools,
@@ -19,55 +23,33 @@ from agent.faults import (
     tell_errors_by_status,
 )
 from agent.reading import ProviderFault, Reading
-from agent.toolless import call_in_message, without_tools
+from agent.toolless import FindAddresses, addresses_in, call_in_message, fields_of, without_tools
 
 if TYPE_CHECKING:
     import openai
 
 log = logging.getLogger(__name__)
 
-ToolChoice = Literal["auto", "none"]
-
 CONNECT_TIMEOUT_S = 10.0
 """A provider that does not take the connection in this time is down."""
-
-
-class ModelError(Exception):
-    """The provider's fault, and nothing was shown yet. The message is for the owner's log: plain, without secrets."""
-
-
-class TooLong(ModelError):
-    """The request is longer than the model can read: a shorter one may succeed."""
-
-
-class ChatModel(Protocol):
-    """Whatever can complete a conversation: a provider, two in turn, or none."""
-
-    name: str
-
-    def stream(
-        self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice = "auto"
-    ) -> AsyncGenerator[str | Reply]:
-        """Yields pieces of text as they come, and last of all the whole Reply.
-
-        Raises:
-            ModelError: there is no reply. Once a piece was yielded a broken stream does not
-                raise: its Reply says `cut`.
-        """
-        ...
-
-    async def close(self) -> None:
-        """Gives back connections. The model cannot be used afterwards."""
-        ...
+SIGN_OF_LIFE_S = 1.0
+"""So often a model that shows nothing shows that it is at work."""
 
 
 class OpenAIModel:
     """A provider behind the chat-completions API; owns its HTTP client."""
 
-    def __init__(self, client: openai.AsyncOpenAI, model: str, max_output_tokens: int) -> None:
+    def __init__(
+        self,
+        client: openai.AsyncOpenAI,
+        model: str,
+        max_output_tokens: int,
+        find_addresses: FindAddresses = addresses_in,
+    ) -> None:
         self.name = model
         self._client = client
         self._max_output_tokens = max_output_tokens
+        self._find_addresses = find_addresses
         self._toolless = False
         """The provider refused tools once: it is not asked again in this process."""
 
@@ -76,31 +58,56 @@ class OpenAIModel:
     ) -> AsyncGenerator[str | Reply]:
         if not self._toolless:
             try:
-                async with aclosing(self._complete(messages, tools, tool_choice)) as pieces:
+                async with aclosing(self._once_or_twice(messages, tools, tool_choice, known=tools)) as pieces:
                     async for piece in pieces:
                         yield piece
                 return
             except _ToolsRefused as refused:
                 log.warning("%s; addresses are taken from what visitors write instead", refused)
                 self._toolless = True
-        if tool_choice == "auto" and (call := call_in_message(messages, tools)):
+        if tool_choice == "auto" and (call := call_in_message(messages, tools, self._find_addresses)):
             yield Reply(calls=(call,), finish="tool_calls")
             return
-        async with aclosing(self._complete(without_tools(messages), (), "none")) as pieces:
+        async with aclosing(self._once_or_twice(without_tools(messages), (), "none", known=tools)) as pieces:
             async for piece in pieces:
                 yield piece
 
+    async def _once_or_twice(
+        self,
+        messages: Sequence[WireMessage],
+        tools: Sequence[dict[str, Any]],
+        tool_choice: ToolChoice,
+        known: Sequence[dict[str, Any]],
+    ) -> AsyncGenerator[str | Reply]:
+        """One completion. The SDK tries again what fails before the body; one that breaks in it is tried once more."""
+        tries = 2 if self._client.max_retries else 1
+        for number in range(1, tries + 1):
+            try:
+                async with aclosing(self._complete(messages, tools, tool_choice, known)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                return
+            except _Broken as error:
+                if number == tries:
+                    raise
+                log.info("Asked once more: %s", error)
+
     async def _complete(
-        self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice
+        self,
+        messages: Sequence[WireMessage],
+        tools: Sequence[dict[str, Any]],
+        tool_choice: ToolChoice,
+        known: Sequence[dict[str, Any]],
     ) -> AsyncGenerator[str | Reply]:
         import httpx2
         import openai
 
-        reading = Reading()
+        reading = Reading(fields_of(known), may_call=tool_choice == "auto")
+        sign_of_life = time.monotonic()
         try:
             # Asked by its path, so that chunks stay plain JSON: to build its models of them costs the SDK
             # more than all the rest of a turn, and providers send what those do not hold.
-            chunks = await self._client.post(
+            stream = await self._client.post(
                 "/chat/completions",
                 body=self._request(messages, tools, tool_choice),
                 cast_to=object,
@@ -108,12 +115,15 @@ class OpenAIModel:
                 stream_cls=openai.AsyncStream[object],
                 options={"security": {"bearer_auth": True}},  # and never OPENAI_ADMIN_KEY
             )
-            async with chunks:
-                async for chunk in _chunks_of(chunks):
+            async with stream, aclosing(chunks_in(stream.response.aiter_bytes())) as chunks:
+                async for chunk in chunks:
                     if text := reading.take(chunk):
                         yield text
+                    elif time.monotonic() - sign_of_life > SIGN_OF_LIFE_S and reading.grows():
+                        sign_of_life = time.monotonic()
+                        yield ""
         # httpx2's errors pass through the SDK unchanged while a body is read.
-        except (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, ProviderFault) as error:
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError, TypeError, RecursionError, ProviderFault) as error:
             if said := rejected_text(error):
                 reading.finish = "stop"
                 yield reading.take_text(said)
@@ -122,9 +132,10 @@ class OpenAIModel:
                 reading.finish = None
             else:
                 raise self._fault(error, with_tools=bool(tools)) from None
-        if reading.finish is None and reading.empty:
-            raise ModelError(f"{self.name}: the provider closed the stream without a word")
-        yield reading.reply()
+        reply = reading.reply()
+        if reply.finish == "cut" and not reply.text.strip():
+            raise _Broken(f"{self.name}: the provider closed the stream without a word")
+        yield reply
 
     def _request(
         self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice
@@ -141,40 +152,13 @@ class OpenAIModel:
     def _fault(self, error: Exception, *, with_tools: bool) -> ModelError:
         if with_tools and refuses_tools(error):
             return _ToolsRefused(f"{self.name} does not support tools")
-        kind = TooLong if is_too_long(error) else ModelError
-        return kind(f"{self.name}: {explain(error)}")
+        said = f"{self.name}: {explain(error)}"
+        if is_too_long(error):
+            return TooLong(said)
+        return _Broken(said) if is_broken(error) else ModelError(said)
 
     async def close(self) -> None:
         await self._client.close()
-
-
-class WithFallback:
-    """Asks a second provider when the first fails before anything was shown."""
-
-    def __init__(self, first: ChatModel, second: ChatModel) -> None:
-        self.name = first.name
-        self._models = (first, second)
-
-    async def stream(
-        self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice = "auto"
-    ) -> AsyncGenerator[str | Reply]:
-        first, second = self._models
-        try:
-            async with aclosing(first.stream(messages, tools, tool_choice)) as pieces:
-                async for piece in pieces:
-                    yield piece
-            return
-        except TooLong:
-            raise
-        except ModelError as error:
-            log.warning("The fallback provider is asked: %s", error)
-        async with aclosing(second.stream(messages, tools, tool_choice)) as pieces:
-            async for piece in pieces:
-                yield piece
-
-    async def close(self) -> None:
-        for model in self._models:
-            await model.close()
 
 
 class Warming:
@@ -212,8 +196,19 @@ def open_provider(
     max_output_tokens: int,
     timeout_s: float,
     max_retries: int = 2,
+    find_addresses: FindAddresses = addresses_in,
 ) -> OpenAIModel:
-    """A provider by its address and key. Local servers need no key, but the SDK does."""
+    """A provider by its address and key. Local servers need no key, but the SDK does.
+
+    Args:
+        model: its name there.
+        api_key: None: it needs none.
+        base_url: None: OpenAI's own.
+        max_output_tokens: length of a completion.
+        timeout_s: so long nothing at all may come.
+        max_retries: of the SDK; 0: what breaks is not tried again at all.
+        find_addresses: finds them in what a visitor wrote, for a model that takes no tools.
+    """
     import httpx2
     import openai
 
@@ -225,16 +220,11 @@ def open_provider(
         max_retries=max_retries,
         http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, event_hooks=hooks),
     )
-    return OpenAIModel(client, model, max_output_tokens)
+    return OpenAIModel(client, model, max_output_tokens, find_addresses)
 
 
-async def _chunks_of(stream: Any) -> AsyncGenerator[Any]:
-    """The chunks of a stream. Some providers answer with one body although a stream was asked for."""
-    if "json" in stream.response.headers.get("content-type", ""):
-        yield json.loads(await stream.response.aread())
-        return
-    async for chunk in stream:
-        yield chunk
+class _Broken(ModelError):
+    """What came could not be read, or was nothing, and broke off at once: the next try may do better."""
 
 
 class _ToolsRefused(ModelError):

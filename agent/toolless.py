@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agent.conversation import ToolCall, WireMessage
+
+FindAddresses = Callable[[str], Sequence[str]]
+"""Finds what looks like an address in a text; the tool decides whether it is one."""
 
 MAX_NOTES_CHARS = 1000
 
@@ -15,17 +18,19 @@ _AROUND = "<>()[]\"'“”`*_,.!?:"
 """What stands around an address in a sentence."""
 
 
-def call_in_message(messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]]) -> ToolCall | None:
+def call_in_message(
+    messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], find: FindAddresses
+) -> ToolCall | None:
     """The call that an address in the visitor's last message asks for; None behind the results of one."""
     last = messages[-1]
     if last["role"] != "user":
         return None
-    return call_for_address(str(last["content"]), tools)
+    return call_for_address(str(last["content"]), tools, find)
 
 
-def call_for_address(text: str, tools: Sequence[dict[str, Any]]) -> ToolCall | None:
+def call_for_address(text: str, tools: Sequence[dict[str, Any]], find: FindAddresses | None = None) -> ToolCall | None:
     """The call that takes the addresses in a text, by the tool that asks for one."""
-    addresses = addresses_in(text)
+    addresses = (find or addresses_in)(text)
     tool = tool_asking_for("email", tools) if addresses else None
     if tool is None:
         return None
@@ -44,6 +49,11 @@ def without_tools(messages: Sequence[WireMessage]) -> list[WireMessage]:
     )
     kept = [message for message in rest if message["role"] != "tool" and "tool_calls" not in message]
     return [{"role": "system", "content": told or system["content"]}, *kept]
+
+
+def fields_of(tools: Sequence[dict[str, Any]]) -> dict[str, Sequence[str]]:
+    """The names of the tools' fields, by the tools' names."""
+    return {tool["function"]["name"]: tuple(tool["function"]["parameters"]["properties"]) for tool in tools}
 
 
 def tool_asking_for(field: str, tools: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -75,9 +85,10 @@ def name_in(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return re.split(r"[\s;]+", text)
+    return re.split(r"[\s;]+", text.replace("\N{FULLWIDTH COMMERCIAL AT}", "@"))
 
 
 def _is_address(word: str) -> bool:
     before, at, behind = word.strip(_AROUND).partition("@")
-    return bool(before and at and behind)
+    is_of_a_machine = before == "git" or "://" in word  # where code lies, or a web address with a password in it
+    return bool(before and at and behind) and not is_of_a_machine

@@ -29,12 +29,14 @@ class Answer:
     status: int = 200
     body: Any = None
     """Sent as JSON instead of a stream."""
-    raw: str = ""
+    raw: str | bytes = ""
     """Sent as it stands at the end of the stream."""
     done: bool = True
     """End the stream with `[DONE]`; without it the connection just closes."""
     hold: asyncio.Event | None = None
     """Wait for this after the last chunk."""
+    wait: asyncio.Event | None = None
+    """Wait for this before anything is sent, not even the status."""
 
 
 def says(text: str, *, finish: str | None = "stop") -> Answer:
@@ -83,11 +85,13 @@ class Provider:
         self.requests.append(asked)
         self.refused += faults(asked)
         answer = self.script.pop(0) if self.script else self.answer(asked) if self.answer else says("Hello.")
+        if answer.wait:
+            await answer.wait.wait()
         if answer.body is not None or answer.status != 200:
             return JSONResponse(answer.body or {"error": {"message": "scripted"}}, answer.status)
         return StreamingResponse(self._stream(answer), media_type="text/event-stream")
 
-    async def _stream(self, answer: Answer) -> AsyncGenerator[str]:
+    async def _stream(self, answer: Answer) -> AsyncGenerator[str | bytes]:
         self.now += 1
         self.most = max(self.most, self.now)
         try:

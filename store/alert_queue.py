@@ -89,7 +89,9 @@ def add_trouble(connection: Connection, key: str, text: str, within: timedelta, 
     return True
 
 
-def claim_due_alerts(connection: Connection, limit: int, now: datetime, holder: str) -> list[Alert]:
+def claim_due_alerts(
+    connection: Connection, limit: int, now: datetime, holder: str, lease: timedelta = LEASE
+) -> list[Alert]:
     due = connection.execute(
         select(alerts.c.id, alerts.c.kind)
         .where(_WAITING, alerts.c.due <= now, _is_free(now), or_(_IS_REPLY, literal(limit > 0)))
@@ -103,7 +105,7 @@ def claim_due_alerts(connection: Connection, limit: int, now: datetime, holder: 
     connection.execute(
         update(alerts)
         .where(alerts.c.id.in_(ids))
-        .values(claimed_by=holder, lease=now + LEASE, attempts=alerts.c.attempts + 1)
+        .values(claimed_by=holder, lease=now + lease, attempts=alerts.c.attempts + 1)
     )
     rows = connection.execute(
         select(
@@ -122,8 +124,10 @@ def claim_due_alerts(connection: Connection, limit: int, now: datetime, holder: 
     return [Alert(*row) for row in rows]
 
 
-def extend_claims(connection: Connection, alert_ids: Sequence[int], now: datetime, holder: str) -> None:
-    connection.execute(update(alerts).where(_held(alert_ids, holder)).values(lease=now + LEASE))
+def extend_claims(
+    connection: Connection, alert_ids: Sequence[int], now: datetime, holder: str, lease: timedelta = LEASE
+) -> None:
+    connection.execute(update(alerts).where(_held(alert_ids, holder)).values(lease=now + lease))
 
 
 def next_due(connection: Connection) -> datetime | None:

@@ -136,16 +136,20 @@ class Store:
         """Keeps an alert about the replica itself, unless one with this key was kept within that time."""
         return await self._db.write(alert_queue.add_trouble, key, text, within, _now())
 
-    async def claim_due_alerts(self, limit: int, now: datetime, holder: str = "") -> list[Alert]:
+    async def claim_due_alerts(
+        self, limit: int, now: datetime, holder: str = "", lease: timedelta = alert_queue.LEASE
+    ) -> list[Alert]:
         """Takes alerts that are due: one reply to the owner alone; else those on contacts first, then the oldest.
 
-        They are nobody else's for `alert_queue.LEASE`. With a limit of 0 it takes a reply, or nothing.
+        They are nobody else's while the lease lasts. With a limit of 0 it takes a reply, or nothing.
         """
-        return await self._db.write(alert_queue.claim_due_alerts, limit, now, holder)
+        return await self._db.write(alert_queue.claim_due_alerts, limit, now, holder, lease)
 
-    async def extend_claims(self, alert_ids: Sequence[int], now: datetime, holder: str) -> None:
-        """Renews the claims that the holder still has, for `alert_queue.LEASE` from `now` on."""
-        await self._db.write(alert_queue.extend_claims, alert_ids, now, holder)
+    async def extend_claims(
+        self, alert_ids: Sequence[int], now: datetime, holder: str, lease: timedelta = alert_queue.LEASE
+    ) -> None:
+        """Renews the claims that the holder still has: the lease begins anew."""
+        await self._db.write(alert_queue.extend_claims, alert_ids, now, holder, lease)
 
     async def next_alert_due(self) -> datetime | None:
         """When the next alert may be tried."""

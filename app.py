@@ -64,7 +64,7 @@ def serve(settings: Settings, store: Store) -> None:
 
     knowledge = load_knowledge(settings.knowledge_dir)
     shown = profile(knowledge, settings.owner_name)
-    outbox = Outbox(store, channels(settings))
+    outbox = Outbox(store, channels(settings, store))
     tools = toolkit(outbox)
     metrics = open_metrics(settings)
     # The keyless model uses no tokens, so that there is nothing to be used up.
@@ -86,7 +86,7 @@ def serve(settings: Settings, store: Store) -> None:
         max_message_chars=settings.max_message_chars,
         on_trouble=tell_of_trouble(outbox),
         gate=Gate(settings.messages_per_minute),
-        ceiling=Ceiling(allowance, resting_model(knowledge, shown, answers), tell_of_ceiling(store)),
+        ceiling=Ceiling(allowance, resting_model(knowledge, shown, answers), tell_of_ceiling(outbox)),
         watch=metrics,
         fitting=fitting,
         answers=answers,
@@ -94,20 +94,21 @@ def serve(settings: Settings, store: Store) -> None:
     )
     for level, line in opening_lines(settings, knowledge, shown, fitting, DATABASE_FILE):
         log.log(level, "%s", line)
-    routes = [health_route(health(settings, knowledge, reception, outbox, store))]
+    page = chat_page(
+        reception,
+        shown,
+        max_replies=settings.max_concurrent_replies,
+        max_message_chars=settings.max_message_chars,
+        on_feedback=store.set_feedback,
+        trusted_proxies=settings.trusted_proxies,
+    )
+    routes = [health_route(health(settings, knowledge, reception, outbox, store) | {"line": page.line.status})]
     if metrics:
         from agent.metrics import CONTENT_TYPE
 
         routes.append(metrics_route(numbers(metrics, reception, store), CONTENT_TYPE))
     serve_page(
-        chat_page(
-            reception,
-            shown,
-            max_replies=settings.max_concurrent_replies,
-            max_message_chars=settings.max_message_chars,
-            on_feedback=store.set_feedback,
-            trusted_proxies=settings.trusted_proxies,
-        ),
+        page,
         host=settings.gradio_server_name,
         port=settings.gradio_server_port,
         routes=routes,
@@ -132,12 +133,12 @@ def open_metrics(settings: Settings) -> Metrics | None:
     return Metrics()
 
 
-def channels(settings: Settings) -> list[Channel]:
+def channels(settings: Settings, store: Store) -> list[Channel]:
     """Ways to the owner's phone, the first one first."""
     found: list[Channel] = []
     if settings.telegram_bot_token and settings.telegram_chat_id:
         token = settings.telegram_bot_token.get_secret_value()
-        found.append(Telegram(token, settings.telegram_chat_id, settings.telegram_api_url))
+        found.append(Telegram(token, settings.telegram_chat_id, settings.telegram_api_url, store))
     if settings.alert_webhook_url:
         found.append(Webhook(settings.alert_webhook_url.get_secret_value()))
     return found
@@ -161,7 +162,7 @@ def tell_of_trouble(outbox: Outbox) -> OnTrouble:
     return tell
 
 
-def tell_of_ceiling(store: Store) -> Callable[[date], Awaitable[object]]:
+def tell_of_ceiling(outbox: Outbox) -> Callable[[date], Awaitable[object]]:
     """Alerts the owner that the day's tokens are used up: once a day, over restarts and several machines."""
 
     async def tell(day: date) -> bool:
@@ -169,7 +170,7 @@ def tell_of_ceiling(store: Store) -> Callable[[date], Awaitable[object]]:
             "Your replica has used up its tokens for today (DAILY_TOKENS). "
             "Until midnight UTC it quotes its notes, and still takes addresses."
         )
-        return await store.add_trouble(f"daily tokens {day}", text, timedelta(days=1))
+        return await outbox.trouble(f"daily tokens {day}", text, within=timedelta(days=1))
 
     return tell
 
@@ -183,6 +184,7 @@ def alive(model: Warming, outbox: Outbox, store: Store) -> Callable[[object], Ab
             ending.push_async_callback(store.close)
             model.start()
             ending.push_async_callback(model.close)
+            ending.callback(outbox.close)
             delivering = asyncio.create_task(outbox.run())
             yield
             delivering.cancel()

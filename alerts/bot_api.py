@@ -79,7 +79,9 @@ class BotApi:
         if 300 <= status < 400:
             return AlertError(f"TELEGRAM_API_URL leads elsewhere ({status}): set it to where it leads", permanent=True)
         if answer.body.get("ok") is not False:
-            return AlertError(f"what answers is not Telegram ({status}): check TELEGRAM_API_URL", permanent=True)
+            # A page to log in to a network, or a relay that restarts; unless nothing at all is there.
+            reason = f"what answers is not Telegram ({status}): check TELEGRAM_API_URL"
+            return AlertError(reason, permanent=status == 404)
         return self._refusal_of_telegram(status, answer.body)
 
     def _refusal_of_telegram(self, status: int, body: Mapping[str, Any]) -> AlertError:
@@ -90,5 +92,7 @@ class BotApi:
             return AlertError(_NO_CHAT, permanent=True)
         if status == 409:
             return Conflict(_REFUSALS[status], permanent=True)
-        reason = _REFUSALS.get(status, f"Telegram refused the message ({status}: {description})")
-        return AlertError(reason, permanent=True)
+        if status in _REFUSALS:
+            return AlertError(_REFUSALS[status], permanent=True)
+        # It may be about this one message: the others are not to wait for it.
+        return AlertError(f"Telegram refused the message ({status}: {description})")

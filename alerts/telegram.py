@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import logging
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from alerts.bot_api import BotApi, ChatMoved
-from alerts.channel import AlertError
+from alerts.channel import AlertError, Halves, fingerprint_of
 from alerts.text import one_line, split_for_telegram
-from alerts.wire import TIMEOUT_S, as_object
+from alerts.wire import TIMEOUT_S, apart, as_object
+from store.records import Sent, StoreError
+from store.store import Store
 
 if TYPE_CHECKING:
     from agent.settings import Settings
@@ -24,41 +27,112 @@ log = logging.getLogger(__name__)
 POLL_S = 20.0
 """How long one request waits for somebody to press Start, in seconds."""
 
+MOVED = "telegram_chat"
+"""Where the store keeps the id that a group got when it became a supergroup."""
+
+
+def gap_s(chat_id: str) -> float:
+    """Seconds between two messages, as Telegram wants it: one a second, and 20 a minute in groups and channels."""
+    return 3.0 if chat_id.startswith(("-", "@")) else 1.0
+
+
+async def present_chat(store: Store, chat_id: str) -> str:
+    """The id of the chat today: the one that is set, or the one that its group has moved to."""
+    try:
+        kept = as_object(json.loads(await store.state(MOVED) or "{}"))
+    except ValueError:
+        kept = {}
+    return str(kept["to"]) if kept.get("from") == chat_id and kept.get("to") else chat_id
+
 
 class Telegram:
-    """A chat with the owner. One call at a time."""
+    """A chat with the owner. One call at a time.
+
+    Args:
+        token: of the bot.
+        chat_id: as it is set.
+        api_url: Telegram's, or a relay's.
+        store: remembers where a group has moved to; None: nobody does.
+        gap_s: seconds between two messages to a chat.
+        timeout_s: see `alerts.wire.TIMEOUT_S`.
+    """
 
     name = "Telegram"
 
-    def __init__(self, token: str, chat_id: str, api_url: str, *, timeout_s: tuple[float, float] = TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        token: str,
+        chat_id: str,
+        api_url: str,
+        store: Store | None = None,
+        *,
+        gap_s: Callable[[str], float] = gap_s,
+        timeout_s: tuple[float, float] = TIMEOUT_S,
+    ) -> None:
+        self.fingerprint = fingerprint_of(token, chat_id, api_url)
         self._api = BotApi(token, api_url, timeout_s=timeout_s)
+        self._set_chat_id = chat_id
         self._chat_id = chat_id
+        self._store = store
+        self._knows_moves = store is None
+        self._gap_s = gap_s
+        self._free_at = 0.0
+        """When the chat takes the next message, on the monotonic clock."""
+        self._halves = Halves[int | None]()
 
-    async def send(self, text: str) -> None:
-        await asyncio.to_thread(self.push, text)
-
-    def push(self, text: str) -> None:
-        """Sends the text, in pieces where it is too long for one message; blocks.
+    async def send(self, text: str, reply_to: int | None = None) -> Sent:
+        """Sends the text, in pieces where it is too long for one message.
 
         Raises:
-            AlertError: Telegram did not take all of it.
+            AlertError: Telegram did not take all of it. The pieces that it took are not sent again.
         """
-        for piece in split_for_telegram(text):
-            if piece.strip():  # Telegram refuses blanks
-                self._push(piece)
+        await self._recall_move()
+        answers = {} if reply_to is None else {"message_id": reply_to, "allow_sending_without_reply": True}
+        pieces = [piece for piece in split_for_telegram(text) if piece.strip()]  # Telegram refuses blanks
+        ids = await self._halves.send((text, reply_to), pieces, lambda piece: self._send(piece, answers))
+        return Sent(self._chat_id, tuple(one for one in ids if one is not None))
 
     def close(self) -> None:
         self._api.close()
 
-    def _push(self, piece: str) -> None:
+    async def _send(self, piece: str, answers: Mapping[str, Any]) -> int | None:
         # No parse mode: what a visitor wrote cannot break the message.
-        message = {"text": piece, "link_preview_options": {"is_disabled": True}}
+        message: dict[str, Any] = {"text": piece, "link_preview_options": {"is_disabled": True}}
+        if answers:
+            message["reply_parameters"] = answers
         try:
-            self._api.call("sendMessage", {"chat_id": self._chat_id, **message})
+            taken = await self._call(message)
         except ChatMoved as moved:
             log.warning("%s", moved.reason)
             self._chat_id = moved.chat_id
-            self._api.call("sendMessage", {"chat_id": self._chat_id, **message})
+            await self._keep_move()
+            taken = await self._call(message)
+        message_id = as_object(taken).get("message_id")
+        return message_id if isinstance(message_id, int) else None
+
+    async def _call(self, message: Mapping[str, Any]) -> Any:
+        await asyncio.sleep(self._free_at - time.monotonic())
+        try:
+            return await apart(lambda: self._api.call("sendMessage", {"chat_id": self._chat_id, **message}))
+        finally:
+            self._free_at = time.monotonic() + self._gap_s(self._chat_id)
+
+    async def _recall_move(self) -> None:
+        if self._store is None or self._knows_moves:
+            return
+        try:
+            self._chat_id = await present_chat(self._store, self._set_chat_id)
+        except StoreError:
+            return  # Telegram says it again
+        self._knows_moves = True
+
+    async def _keep_move(self) -> None:
+        if self._store is None:
+            return
+        try:
+            await self._store.set_state(MOVED, json.dumps({"from": self._set_chat_id, "to": self._chat_id}))
+        except StoreError as error:
+            log.warning("The group's new id was not kept: %s", error)  # and is told again after a restart
 
 
 def main(argv: Sequence[str], settings: Settings, out: TextIO) -> int:
@@ -102,7 +176,7 @@ def _guide(token: str, chat_id: str | None, api_url: str, wait_s: float) -> Iter
         api.close()
     telegram = Telegram(token, chat_id, api_url)
     try:
-        telegram.push("Your replica can reach you here. This was a test.")
+        asyncio.run(telegram.send("Your replica can reach you here. This was a test."))
     finally:
         telegram.close()
     yield f"The test message arrived in chat {chat_id}: look at your phone."

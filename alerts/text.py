@@ -12,6 +12,10 @@ TELEGRAM_LIMIT = 4096
 
 EXCERPT_LINES = 3
 
+ANSWER_HINT = "Reply to this message, and your words become the answer."
+TALK_HINT = "Reply to this message, and the visitor is shown your words."
+_HINTS = (ANSWER_HINT, TALK_HINT)
+
 BRIEF_CHARS = 160
 ADDRESS_CHARS = 340
 """An address is never cut: it has up to 320 characters, and a few words before it."""
@@ -40,11 +44,27 @@ def _contact_text(opening: str, contact: Contact, excerpt: Sequence[str], refere
         "disposable address" if contact.disposable else "",
     ]
     wants = f"Wants: {contact.notes}" if contact.notes.strip() else ""
-    return _lines([f"{opening} {who}", " · ".join(filter(None, address)), wants, *_quoted(excerpt), reference])
+    return _lines(
+        [f"{opening} {who}", " · ".join(filter(None, address)), wants, *_quoted(excerpt), TALK_HINT, reference]
+    )
 
 
-def question_text(question: Question, excerpt: Sequence[str], reference: str) -> str:
-    return _lines([f"I could not answer: {question.question}", *_quoted(excerpt), reference])
+def question_text(question: Question, excerpt: Sequence[str], reference: str, email: str = "") -> str:
+    """What nobody could answer.
+
+    Args:
+        question: as it was passed on.
+        excerpt: the last lines of the conversation.
+        reference: names the alert.
+        email: what the visitor left before; empty where nothing was.
+    """
+    left = f"They left {email}" if email else ""
+    return _lines([f"I could not answer: {question.question}", left, *_quoted(excerpt), ANSWER_HINT, reference])
+
+
+def without_hints(text: str) -> str:
+    """The text for a channel on which nobody reads replies."""
+    return "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\n") not in _HINTS)
 
 
 def digest_text(alerts: Sequence[Alert]) -> str:
@@ -99,7 +119,8 @@ def _cut(head: str, mark: str) -> int:
 
 def _brief(alert: Alert) -> str:
     """The alert on one line, without the excerpt."""
-    told = [line for line in alert.text.splitlines() if not line.startswith("> ") and line != alert.reference]
+    left_out = (*_HINTS, alert.reference)
+    told = [line for line in alert.text.splitlines() if not line.startswith("> ") and line not in left_out]
     return " · ".join([*map(_shortened, told), alert.reference])
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import requests
 
-from alerts.channel import AlertError
-from alerts.text import split_for_telegram
-from alerts.wire import TIMEOUT_S, Answer, Unreachable, hide_in_logs, post
+from alerts.channel import AlertError, Halves, fingerprint_of
+from alerts.text import split_for_telegram, without_hints
+from alerts.wire import TIMEOUT_S, Answer, Unreachable, apart, hide_in_logs, post
+from store.records import Sent
 
 PIECE = 2000
 """Characters that Discord takes at once."""
+
+_OWNERS = {401, 403, 404, 410}
+"""Answers that only the owner can mend. Other refusals may be about one message alone."""
 
 
 class Webhook:
@@ -20,23 +22,18 @@ class Webhook:
     name = "webhook"
 
     def __init__(self, url: str, *, timeout_s: tuple[float, float] = TIMEOUT_S) -> None:
+        self.fingerprint = fingerprint_of(url)
         self._url = url
         self._timeout_s = timeout_s
         self._session = requests.Session()
+        self._halves = Halves[None]()
         hide_in_logs(*_secrets_in(url))
 
-    async def send(self, text: str) -> None:
-        await asyncio.to_thread(self.push, text)
-
-    def push(self, text: str) -> None:
-        """Posts the text; blocks.
-
-        Raises:
-            AlertError: it was not taken.
-        """
-        for piece in split_for_telegram(text, PIECE):
-            if piece.strip():
-                self._post(piece)
+    async def send(self, text: str, reply_to: int | None = None) -> Sent:
+        """Posts the text, without what it says about replies: here nobody reads them."""
+        pieces = [piece for piece in split_for_telegram(without_hints(text), PIECE) if piece.strip()]
+        await self._halves.send((text, reply_to), pieces, lambda piece: apart(lambda: self._post(piece)))
+        return Sent("")
 
     def close(self) -> None:
         self._session.close()
@@ -55,7 +52,8 @@ def _refusal(answer: Answer) -> AlertError:
         return AlertError("the webhook asks for a pause", retry_after_s=answer.retry_after_s)
     if answer.status >= 500:
         return AlertError(f"the webhook has a fault of its own ({answer.status})", retry_after_s=answer.retry_after_s)
-    return AlertError(f"the webhook refused the alert ({answer.status}): check ALERT_WEBHOOK_URL", permanent=True)
+    permanent = answer.status in _OWNERS or 300 <= answer.status < 400
+    return AlertError(f"the webhook refused the alert ({answer.status}): check ALERT_WEBHOOK_URL", permanent=permanent)
 
 
 def _secrets_in(url: str) -> list[str]:

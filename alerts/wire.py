@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
+import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import requests
 import urllib3
+
+T = TypeVar("T")
 
 TIMEOUT_S = (5.0, 15.0)
 """To connect, and between two pieces of the answer; in seconds."""
@@ -67,6 +72,24 @@ def post(
         why = _why(error)
     # Outside of the except block: this error then has no context, which would hold the address.
     raise Unreachable(why)
+
+
+async def apart(call: Callable[[], T]) -> T:
+    """Waits for a blocking call in a thread of its own, which the end of the process does not wait for.
+
+    `asyncio.to_thread` would hold up the end until the other side has answered.
+    """
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            done.set_result(call())
+        except Exception as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="call", daemon=True).start()
+    return await asyncio.wrap_future(done)
 
 
 def as_object(value: object) -> dict[str, Any]:

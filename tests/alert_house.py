@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from alerts.channel import AlertError
+from alerts.channel import AlertError, Channel
 from alerts.outbox import Outbox
 from store.records import Contact, Question
 from store.store import Store
@@ -41,6 +41,11 @@ def at_once(_attempts: int) -> float:
     return 0.01
 
 
+def no_gap(_chat_id: str) -> float:
+    """For tests that have no time for Telegram's pace."""
+    return 0
+
+
 def never(_attempts: int) -> float:
     return 1_000_000
 
@@ -59,7 +64,7 @@ def logged(words: str) -> Generator[asyncio.Event]:
             if words in record.getMessage():
                 seen.set()
 
-    watch, logger = Watch(), logging.getLogger("alerts.outbox")
+    watch, logger = Watch(), logging.getLogger("alerts")
     logger.addHandler(watch)
     try:
         yield seen
@@ -72,9 +77,9 @@ async def within(seen: asyncio.Event) -> None:
         await seen.wait()
 
 
-def failure(push: Callable[[str], None], text: str = "Hello") -> AlertError:
+async def failure(channel: Channel, text: str = "Hello") -> AlertError:
     with pytest.raises(AlertError) as caught:
-        push(text)
+        await channel.send(text)
     return caught.value
 
 
@@ -92,4 +97,4 @@ def text_of(reference: str) -> str:
 
 async def due(store: Store) -> list[str]:
     """Texts of all alerts that wait, whenever they are due."""
-    return [alert.text for alert in await store.claim_due_alerts(100, datetime.now(UTC) + LATER)]
+    return [alert.text for alert in await store.claim_due_alerts(100, datetime.now(UTC) + LATER, "somebody")]

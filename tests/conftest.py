@@ -14,6 +14,7 @@ from alerts.telegram import Telegram
 from alerts.webhook import Webhook
 from store.database import open_engine
 from store.store import Store
+from tests.alert_house import no_gap
 from tests.databases import TEMPLATE, Server, find_server, running_server
 from tests.fakes import provider as fake_provider
 from tests.fakes.counts import Counts
@@ -101,7 +102,7 @@ def hook() -> Iterator[FakeWebhook]:
 
 @pytest.fixture
 def telegram(api: FakeTelegram) -> Iterator[Telegram]:
-    with closing(Telegram(api.token, api.chat_id, api.url)) as telegram:
+    with closing(Telegram(api.token, api.chat_id, api.url, gap_s=no_gap)) as telegram:
         yield telegram
 
 

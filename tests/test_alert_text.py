@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerts.text import contact_text, question_text, split_for_telegram
+from alerts.text import ANSWER_HINT, TALK_HINT, contact_text, question_text, split_for_telegram, without_hints
 from store.records import Contact, Question
 from tests.alert_house import JANE
 
@@ -19,13 +19,14 @@ def test_the_first_lines_say_what_who_and_where() -> None:
         "Wants: to talk about a job in Turin",
         "> Visitor: Hello",
         "> Replica: Good day",
+        TALK_HINT,
         "C-7KQ2M",
     ]
 
 
 def test_without_a_name_the_address_says_who() -> None:
     text = contact_text(Contact("talk", "jane@example.org", "jane@example.org", " "), [], "C-7KQ2M")
-    assert text == "New contact: jane@example.org\nC-7KQ2M"
+    assert text == f"New contact: jane@example.org\n{TALK_HINT}\nC-7KQ2M"
 
 
 def test_an_international_and_a_disposable_address_are_marked() -> None:
@@ -37,7 +38,7 @@ def test_an_international_and_a_disposable_address_are_marked() -> None:
 
 def test_a_question_comes_first_and_only_three_lines_of_the_talk_with_it() -> None:
     text = question_text(Question("talk", "Do you ski?"), ["one", "two", "", "four", "five"], "Q-1")
-    assert text.splitlines() == ["I could not answer: Do you ski?", "> four", "> five", "Q-1"]
+    assert text.splitlines() == ["I could not answer: Do you ski?", "> four", "> five", ANSWER_HINT, "Q-1"]
 
 
 def test_a_visitor_cannot_forge_lines_or_turn_the_writing_round() -> None:
@@ -47,8 +48,26 @@ def test_a_visitor_cannot_forge_lines_or_turn_the_writing_round() -> None:
         "jane@example.org",
         "Wants: a job [2J C-FAKE1",
         "> a b c",
+        TALK_HINT,
         "C-7KQ2M",
     ]
+
+
+def test_a_question_says_whom_to_write_to_where_its_visitor_left_an_address() -> None:
+    text = question_text(Question("talk", "Do you ski?"), ["Visitor: Hello"], "Q-1", "jane@example.org")
+    assert text.splitlines() == [
+        "I could not answer: Do you ski?",
+        "They left jane@example.org",
+        "> Visitor: Hello",
+        ANSWER_HINT,
+        "Q-1",
+    ]
+
+
+def test_where_nobody_reads_replies_none_is_asked_for() -> None:
+    for hint in (ANSWER_HINT, TALK_HINT):
+        assert without_hints(f"Wants: {hint}\n{hint}\nC-1") == f"Wants: {hint}\nC-1"
+        assert without_hints(f"{hint}\n\n x\r\n") == "\n x\r\n"
 
 
 # Splitting

@@ -75,7 +75,7 @@ async def test_at_the_days_ceiling_no_provider_is_asked_and_addresses_are_still_
     opened: Opening, store: Store, provider: Provider, counts: Counts
 ) -> None:
     # A scripted answer takes 15 tokens: four of them reach 60.
-    reception = opened(60, tell_of_ceiling(store))
+    reception = opened(60, tell_of_ceiling(Outbox(store, [])))
     provider.answer = lambda asked: says("Hello.")
     answers = [await said(reception, f"c{n}") for n in range(4)]
     assert answers == ["Hello."] * 4
@@ -95,10 +95,10 @@ async def test_at_the_days_ceiling_no_provider_is_asked_and_addresses_are_still_
 async def test_a_restart_does_not_lift_the_ceiling_nor_ring_twice(
     opened: Opening, store: Store, provider: Provider
 ) -> None:
-    before = opened(15, tell_of_ceiling(store))
+    before = opened(15, tell_of_ceiling(Outbox(store, [])))
     await said(before, "c1")
     await said(before, "c1", "What does the Engine do?")
-    after = opened(15, tell_of_ceiling(store))
+    after = opened(15, tell_of_ceiling(Outbox(store, [])))
     assert "It weaves algebra." in await said(after, "c2", "What does the Engine do?")
     assert len(provider.requests) == 1
     assert len(await alerts_of(store)) == 1
@@ -122,7 +122,7 @@ async def test_a_new_day_begins_at_midnight_utc(opened: Opening, store: Store, p
 
 
 async def test_at_the_ceiling_no_summary_is_paid_for(opened: Opening, store: Store, provider: Provider) -> None:
-    reception = opened(15, tell_of_ceiling(store))
+    reception = opened(15, tell_of_ceiling(Outbox(store, [])))
     for _ in range(8):
         await said(reception, "c1", "What does the Engine do? " + "please " * 60)
     assert len(provider.requests) == 1

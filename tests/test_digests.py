@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from alerts.channel import AlertError
-from alerts.outbox import ALERTS_AN_HOUR, DIGEST_ALERTS, DIGEST_EVERY, HOUR, Outbox, room
+from alerts.delivery import HOUR
+from alerts.outbox import PACE, Outbox
 from alerts.telegram import Telegram
 from alerts.text import digest_text
-from store.records import Alert, Contact, Question
+from store.records import Alert, Contact, Question, Sent
 from store.store import Store
 from tests.alert_house import DOWN, JANE, at_once, running
 from tests.fakes.telegram import FakeTelegram, Silence
@@ -38,15 +39,20 @@ class Phone:
     """A channel that keeps what it gets, and takes nothing while it is off."""
 
     name = "phone"
+    fingerprint = "of the phone"
 
     def __init__(self) -> None:
         self.off = False
         self.texts: list[str] = []
 
-    async def send(self, text: str) -> None:
+    async def send(self, text: str, reply_to: int | None = None) -> Sent:
         if self.off:
             raise AlertError("the phone is off")
         self.texts.append(text)
+        return Sent("phone", (len(self.texts),))
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 async def ask(outbox: Outbox, *numbers: int) -> None:
@@ -84,7 +90,7 @@ async def test_sixty_ring_one_by_one_and_the_others_come_bundled(store: Store, p
     await ask(outbox, *range(200))
     assert await deliver(outbox) > 0
     assert len(phone.texts) == 60
-    clock.ahead = DIGEST_EVERY - MOMENT
+    clock.ahead = PACE.digest_every - MOMENT
     await deliver(outbox)
     assert len(phone.texts) == 60
     for minutes, messages in ((10, 61), (20, 62), (30, 62)):
@@ -106,7 +112,7 @@ async def test_a_restart_does_not_start_the_count_anew(store: Store, url: str, p
     after = Store.open(url)
     await deliver(Outbox(after, [phone], now=clock))
     assert len(phone.texts) == 60
-    clock.ahead = DIGEST_EVERY + MOMENT
+    clock.ahead = PACE.digest_every + MOMENT
     await deliver(Outbox(after, [phone], now=clock))
     await after.close()
     assert phone.texts[60].startswith("2 alerts in one: 2 questions\n")
@@ -119,7 +125,7 @@ async def test_one_that_waited_alone_goes_out_as_it_is(store: Store, phone: Phon
     await outbox.contact(JANE, ["Visitor: Hello"])
     await deliver(outbox)
     assert len(phone.texts) == 60
-    clock.ahead = DIGEST_EVERY + MOMENT
+    clock.ahead = PACE.digest_every + MOMENT
     await deliver(outbox)
     assert phone.texts[60].startswith("New contact: Jane Doe\n")
     assert "> Visitor: Hello" in phone.texts[60]
@@ -141,7 +147,7 @@ async def test_the_running_worker_sends_the_digest(
     outbox = Outbox(store, [telegram], now=clock)
     await ask(outbox, *range(62))
     await deliver(outbox)
-    clock.ahead = DIGEST_EVERY + MOMENT
+    clock.ahead = PACE.digest_every + MOMENT
     async with running(outbox):
         messages = await api.messages_arrive(61)
     assert numbers_in([messages[60].text]) == [60, 61]
@@ -152,17 +158,17 @@ async def test_the_running_worker_sends_the_digest(
     [
         (0, None, (1, 0)),
         (59, 0, (1, 0)),
-        (60, 0, (DIGEST_ALERTS, 600)),
-        (60, 4, (DIGEST_ALERTS, 360)),
-        (500, 10, (DIGEST_ALERTS, 0)),
-        (60, 59, (DIGEST_ALERTS, 0)),
+        (60, 0, (PACE.digest_alerts, 600)),
+        (60, 4, (PACE.digest_alerts, 360)),
+        (500, 10, (PACE.digest_alerts, 0)),
+        (60, 59, (PACE.digest_alerts, 0)),
     ],
 )
 def test_the_next_message_waits_only_beyond_sixty(
     sent: int, minutes_ago: int | None, expected: tuple[int, float]
 ) -> None:
     last = None if minutes_ago is None else NOW - timedelta(minutes=minutes_ago)
-    assert room(sent, last, NOW) == expected
+    assert PACE.room(sent, last, NOW) == expected
 
 
 # Nothing is lost
@@ -174,7 +180,7 @@ async def test_a_digest_that_fails_marks_none_of_its_alerts_and_is_sent_again(
     outbox = Outbox(store, [phone], now=clock, back_off=lambda _: 100)
     await ask(outbox, *range(70))
     await deliver(outbox)
-    clock.ahead, phone.off = DIGEST_EVERY + MOMENT, True
+    clock.ahead, phone.off = PACE.digest_every + MOMENT, True
     await deliver(outbox)
     assert await store.alert_counts() == {"pending": 0, "failed": 10, "kept": 0, "sent": 60}
     clock.ahead, phone.off = clock.ahead + timedelta(seconds=100), False
@@ -189,8 +195,11 @@ async def test_a_digest_whose_process_died_before_it_was_marked_is_sent_again(
     outbox = Outbox(store, [phone], now=clock)
     await ask(outbox, *range(65))
     await deliver(outbox)
-    clock.ahead = DIGEST_EVERY + MOMENT
-    assert len(await store.claim_due_alerts(DIGEST_ALERTS, clock())) == 5  # and then the process died
+    clock.ahead = PACE.digest_every + MOMENT
+    assert len(await store.claim_due_alerts(PACE.digest_alerts, clock(), "dead")) == 5  # and then the process died
+    await deliver(Outbox(store, [phone], now=clock))
+    assert len(phone.texts) == 60
+    clock.ahead += PACE.lease
     await deliver(Outbox(store, [phone], now=clock))
     assert numbers_in(phone.texts) == list(range(65))
 
@@ -201,7 +210,7 @@ async def test_nothing_of_a_digest_is_marked_before_it_was_taken(
     outbox = Outbox(store, [telegram], now=clock)
     await ask(outbox, *range(65))
     await deliver(outbox)
-    clock.ahead = DIGEST_EVERY + MOMENT
+    clock.ahead = PACE.digest_every + MOMENT
     silence = Silence()
     api.fail_next(silence)
     async with running(outbox):
@@ -211,7 +220,7 @@ async def test_nothing_of_a_digest_is_marked_before_it_was_taken(
     assert (await store.alert_counts())["sent"] == 65
 
 
-async def test_a_digest_of_several_messages_is_sent_again_from_its_start(
+async def test_a_digest_of_several_messages_goes_on_where_it_broke_off(
     store: Store, api: FakeTelegram, telegram: Telegram, clock: Clock
 ) -> None:
     outbox = Outbox(store, [telegram], now=clock, back_off=at_once)
@@ -219,13 +228,13 @@ async def test_a_digest_of_several_messages_is_sent_again_from_its_start(
         await outbox.question(Question(f"talk {number // 10}", f"What is {number}? {'x' * 100}"), [])
     await deliver(outbox)
     assert len(api.messages) == 60
-    clock.ahead = DIGEST_EVERY + MOMENT
+    clock.ahead = PACE.digest_every + MOMENT
     api.fail_next(None, DOWN)
     async with running(outbox):
-        await api.requests_arrive(60 + 2 + 4)
+        await api.requests_arrive(60 + 2 + 3)
     assert (await store.alert_counts())["sent"] == 160
-    assert api.messages[60].text == api.messages[61].text
-    assert numbers_in([message.text for message in api.messages[61:]]) == list(range(60, 160))
+    assert len(api.messages) == 60 + 4
+    assert numbers_in([message.text for message in api.messages[60:]]) == list(range(60, 160))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=6)
@@ -250,7 +259,7 @@ async def test_however_alerts_come_each_arrives_once_and_the_phone_stays_quiet(
     await store.close()
     assert sorted(numbers_in(phone.texts)) == list(range(asked))
     busiest = max((sum(end - 60 < at <= end for at in rang) for end in rang), default=0)
-    assert busiest <= ALERTS_AN_HOUR + 6
+    assert busiest <= PACE.an_hour + 6
 
 
 # What the owner reads
@@ -289,9 +298,9 @@ def test_a_digest_shortens_what_is_long_but_never_an_address() -> None:
 
 async def test_contacts_are_not_kept_behind_a_crowd_of_questions(store: Store, phone: Phone, clock: Clock) -> None:
     outbox = Outbox(store, [phone], now=clock)
-    await ask(outbox, *range(60 + DIGEST_ALERTS))
+    await ask(outbox, *range(60 + PACE.digest_alerts))
     await deliver(outbox)
     await outbox.contact(Contact("talk", "late@example.org", "late@example.org", "a job"), [])
-    clock.ahead = DIGEST_EVERY + MOMENT
+    clock.ahead = PACE.digest_every + MOMENT
     await deliver(outbox)
     assert phone.texts[60].splitlines()[1].startswith("New contact: late@example.org · Wants: a job · C-")

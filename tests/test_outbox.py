@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count as count_from
 from pathlib import Path
 from uuid import uuid4
@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from alerts.outbox import Outbox
 from alerts.telegram import Telegram
+from alerts.text import TALK_HINT
 from alerts.webhook import Webhook
 from store.store import Store
-from tests.alert_house import DOWN, JANE, ask, at_once, never, running
+from tests.alert_house import DOWN, JANE, ask, at_once, never, no_gap, running
 from tests.fakes.telegram import FakeTelegram, FakeWebhook, Fault, Hangup, Silence
 
 
@@ -27,7 +28,8 @@ async def test_a_contact_rings_at_the_phone(store: Store, api: FakeTelegram, tel
         await outbox.contact(JANE, ["Visitor: Hello"])
         (message,) = await api.messages_arrive(1)
         assert re.fullmatch(
-            r"New contact: Jane Doe\njane@example.org\nWants: .* Turin\n> Visitor: Hello\nC-\w{5}", message.text
+            rf"New contact: Jane Doe\njane@example.org\nWants: .* Turin\n> Visitor: Hello\n{TALK_HINT}\nC-\w{{5}}",
+            message.text,
         )
         assert outbox.status() == "ok"
     assert (await store.alert_counts())["sent"] == 1
@@ -60,17 +62,20 @@ async def test_nobody_waits_for_a_delivery(store: Store, api: FakeTelegram, tele
         assert len(await api.messages_arrive(3)) == 3
 
 
-async def test_what_a_worker_left_is_delivered_after_a_restart(url: str, api: FakeTelegram, telegram: Telegram) -> None:
+async def test_what_a_dead_worker_had_claimed_is_delivered_when_its_lease_is_over(
+    url: str, api: FakeTelegram, telegram: Telegram
+) -> None:
     before = Store.open(url)
     for number in range(2):
         await Outbox(before, [telegram]).question(ask(number), [])
-    assert len(await before.claim_due_alerts(1, datetime.now(UTC))) == 1  # and then the process died
+    lease = timedelta(seconds=1)
+    assert len(await before.claim_due_alerts(1, datetime.now(UTC), "dead", lease)) == 1  # and then the process died
     await before.close()
     after = Store.open(url)
     async with running(Outbox(after, [telegram])):
         assert [one.text.splitlines()[0] for one in await api.messages_arrive(2)] == [
-            "I could not answer: What is 0?",
             "I could not answer: What is 1?",
+            "I could not answer: What is 0?",
         ]
     assert (await after.alert_counts())["sent"] == 2
     await after.close()
@@ -119,7 +124,7 @@ async def test_whatever_happens_on_the_way_every_alert_arrives(
     store = Store.open(f"sqlite:///{tmp_path}/{uuid4().hex}.sqlite3")
     outcomes = [*faults, *[None] * alerts]
     requests = next(count for count in count_from(0) if outcomes[:count].count(None) == alerts)
-    with FakeTelegram() as api, closing(Telegram(api.token, api.chat_id, api.url)) as telegram:
+    with FakeTelegram() as api, closing(Telegram(api.token, api.chat_id, api.url, gap_s=no_gap)) as telegram:
         api.fail_next(*faults)
         async with running(Outbox(store, [telegram], back_off=at_once)) as outbox:
             for number in range(alerts):

@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alerts.channel import Channel
-from alerts.outbox import MANY, NO_CHANNEL, Outbox, back_off_s
+from alerts.outbox import NO_CHANNEL, Outbox
+from alerts.pace import back_off_s
 from alerts.telegram import Telegram
 from alerts.webhook import Webhook
+from store.records import Sent
 from store.store import Store
-from tests.alert_house import JANE, ask, logged, never, running, within
+from tests.alert_house import DOWN, JANE, ask, logged, never, running, within
 from tests.fakes.telegram import FakeTelegram, FakeWebhook, Status
 
 # Back-off
@@ -61,21 +63,6 @@ async def test_a_channel_in_its_pause_is_left_alone_and_the_second_one_asked(
     assert len(api.requests) == 1
 
 
-async def test_what_only_the_owner_can_mend_waits_longest(store: Store, api: FakeTelegram, telegram: Telegram) -> None:
-    tries: list[int] = []
-
-    def back_off(attempts: int) -> float:
-        tries.append(attempts)
-        return 500
-
-    api.chats.clear()
-    async with running(Outbox(store, [telegram], back_off=back_off)) as outbox:
-        await outbox.contact(JANE, [])
-        await api.requests_arrive(1)
-    assert tries == [MANY]
-    assert 490 < await seconds_to_next_try(store) <= 500
-
-
 # No channel
 
 
@@ -91,7 +78,7 @@ async def test_without_a_channel_an_alert_is_logged_once_and_goes_out_when_there
         async with running(Outbox(store, [])) as outbox:
             await outbox.question(ask(1), [])
             await within(seen)
-    first, second = [record.getMessage() for record in caplog.records if record.name == "alerts.outbox"]
+    first, second = [record.getMessage() for record in caplog.records if record.name == "alerts.delivery"]
     assert "New contact: Jane Doe · jane@example.org · Wants: to talk about a job in Turin" in first
     assert "What is 1?" in second
     assert "\n" not in first + second
@@ -107,7 +94,7 @@ async def test_without_a_channel_an_alert_is_logged_once_and_goes_out_when_there
 async def test_the_status_says_what_is_wrong_and_that_it_is_mended(
     store: Store, api: FakeTelegram, telegram: Telegram
 ) -> None:
-    api.chats.clear()
+    api.fail_next(DOWN)
     outbox = Outbox(store, [telegram], back_off=never)
     assert outbox.status() == "the worker that delivers alerts does not run"
     async with running(outbox):
@@ -115,9 +102,7 @@ async def test_the_status_says_what_is_wrong_and_that_it_is_mended(
         await api.requests_arrive(1)
     assert outbox.status() == "the worker that delivers alerts does not run"
     async with running(outbox):
-        assert "press Start, and check TELEGRAM_CHAT_ID" in outbox.status()
-        assert api.token not in outbox.status()
-        api.chats.add(api.chat_id)
+        assert outbox.status() == "Telegram has a fault of its own (500)"
         await outbox.question(ask(1), [])
         await api.messages_arrive(2)
     async with running(outbox):
@@ -128,9 +113,13 @@ class Broken:
     """A channel with a fault of its own."""
 
     name = "pigeon"
+    fingerprint = "of the pigeon"
 
-    async def send(self, text: str) -> None:
+    async def send(self, text: str, reply_to: int | None = None) -> Sent:
         raise ValueError("https://example.org/secret-address")
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 async def test_a_channel_that_breaks_neither_ends_the_worker_nor_tells_its_secret(

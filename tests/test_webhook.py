@@ -25,9 +25,9 @@ async def test_the_webhook_gets_text_and_content(hook: FakeWebhook, webhook: Web
     assert message.payload == {"text": "New contact: Jane\nC-7KQ2M", "content": "New contact: Jane\nC-7KQ2M"}
 
 
-def test_the_webhook_gets_long_text_in_pieces(hook: FakeWebhook, webhook: Webhook) -> None:
+async def test_the_webhook_gets_long_text_in_pieces(hook: FakeWebhook, webhook: Webhook) -> None:
     text = "line of a long text\n" * 400
-    webhook.push(text)
+    await webhook.send(text)
     assert "".join(message.text for message in hook.messages) == text
 
 
@@ -35,6 +35,7 @@ def test_the_webhook_gets_long_text_in_pieces(hook: FakeWebhook, webhook: Webhoo
     ("fault", "words", "permanent", "retry_after_s"),
     [
         (Status(404, "no_service"), "(404): check ALERT_WEBHOOK_URL", True, None),
+        (Status(400, "invalid_payload"), "(400): check ALERT_WEBHOOK_URL", False, None),
         (Status(302, "", {"Location": "/"}), "(302): check ALERT_WEBHOOK_URL", True, None),
         (Status(429, {"message": "rate limited", "retry_after": 0.5}), "a pause", False, 0.5),
         (Status(429, "", {"Retry-After": "3"}), "a pause", False, 3),
@@ -43,7 +44,7 @@ def test_the_webhook_gets_long_text_in_pieces(hook: FakeWebhook, webhook: Webhoo
         (Silence(), "(it did not answer in time)", False, None),
     ],
 )
-def test_the_webhook_says_what_to_do_and_hides_its_address(
+async def test_the_webhook_says_what_to_do_and_hides_its_address(
     hook: FakeWebhook,
     webhook: Webhook,
     caplog: pytest.LogCaptureFixture,
@@ -54,16 +55,18 @@ def test_the_webhook_says_what_to_do_and_hides_its_address(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     hook.fail_next(fault)
-    error = failure(webhook.push)
+    error = await failure(webhook)
     assert words in error.reason
     assert (error.permanent, error.retry_after_s) == (permanent, retry_after_s)
     assert_hidden(hook.path, error, caplog)
 
 
 @pytest.mark.parametrize("address", ["https://hooks.invalid/secret?key=secret", "no address, but a secret", "http://"])
-def test_a_webhook_that_cannot_be_reached_hides_its_address(caplog: pytest.LogCaptureFixture, address: str) -> None:
+async def test_a_webhook_that_cannot_be_reached_hides_its_address(
+    caplog: pytest.LogCaptureFixture, address: str
+) -> None:
     caplog.set_level(logging.DEBUG)
     with closing(Webhook(address)) as webhook:
-        error = failure(webhook.push)
+        error = await failure(webhook)
     assert "cannot reach the webhook" in error.reason
     assert_hidden("secret", error, caplog)

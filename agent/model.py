@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from agent.chunks import chunks_in
 from agent.contract import ChatModel, ModelError, ToolChoice, TooLong
 from agent.conversation import Reply, WireMessage
-from agent.fallback import WithFallback as WithFallback
 from agent.faults import (
     explain,
     is_broken,
@@ -209,18 +208,63 @@ def open_provider(
         max_retries: of the SDK; 0: what breaks is not tried again at all.
         find_addresses: finds them in what a visitor wrote, for a model that takes no tools.
     """
+    client = _client(api_key, base_url, timeout_s, max_retries)
+    return OpenAIModel(client, model, max_output_tokens, find_addresses)
+
+
+class Embedder:
+    """A provider behind the embeddings API; owns its HTTP client."""
+
+    def __init__(self, client: openai.AsyncOpenAI, model: str) -> None:
+        self.name = model
+        self._client = client
+
+    async def __call__(self, texts: Sequence[str]) -> list[Any]:
+        """The vectors of texts, in their order, as the provider sent them.
+
+        Raises:
+            ModelError: there are none.
+        """
+        import httpx2
+        import openai
+
+        try:
+            answer: Any = await self._client.post(
+                "/embeddings",
+                body={"model": self.name, "input": list(texts)},
+                cast_to=object,
+                options={"security": {"bearer_auth": True}},
+            )
+            rows = sorted(answer["data"], key=lambda row: row.get("index") or 0)
+            return [row["embedding"] for row in rows]
+        except (openai.OpenAIError, httpx2.HTTPError) as error:
+            raise ModelError(f"{self.name}: {explain(error)}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"{self.name}: the provider sent no vectors ({type(error).__name__})") from None
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def open_embedder(
+    model: str, api_key: str | None, base_url: str | None, *, timeout_s: float, max_retries: int = 2
+) -> Embedder:
+    """A provider's model for embeddings. The arguments are those of `open_provider`."""
+    return Embedder(_client(api_key, base_url, timeout_s, max_retries), model)
+
+
+def _client(api_key: str | None, base_url: str | None, timeout_s: float, max_retries: int) -> openai.AsyncOpenAI:
     import httpx2
     import openai
 
     timeout = httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
     hooks = {"response": [tell_errors_by_status, limit_retry_after]}
-    client = openai.AsyncOpenAI(
+    return openai.AsyncOpenAI(
         api_key=api_key or "none",
         base_url=base_url,
         max_retries=max_retries,
         http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, event_hooks=hooks),
     )
-    return OpenAIModel(client, model, max_output_tokens, find_addresses)
 
 
 class _Broken(ModelError):

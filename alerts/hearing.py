@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,10 +27,10 @@ class Hearing:
         store: keeps what comes of it, each message in one transaction.
         bot_id: number of the bot: each has update numbers of its own.
         chat_id: the owner's chat. Nobody else is heard, and nobody else is answered.
-        heard: called after each message of the owner's: there may be an answer to send, and the chat works.
+        heard: awaited after each message of the owner's: there may be an answer to send, and the chat works.
     """
 
-    def __init__(self, store: Store, bot_id: str, chat_id: str, heard: Callable[[], None]) -> None:
+    def __init__(self, store: Store, bot_id: str, chat_id: str, heard: Callable[[], Awaitable[None]]) -> None:
         self.bot_name = ""
         """Without the @, as commands in groups carry it."""
         self._store = store
@@ -63,7 +63,7 @@ class Hearing:
             return respond(words, owner, datetime.now(UTC), self.bot_name)
 
         if await self._store.handle_update(number, act, words.message_id, self._offset_key):
-            self._heard()
+            await self._heard()
 
     async def _is_owners(self, words: Words) -> bool:
         chat = words.moved[0] if words.moved else words.chat_id

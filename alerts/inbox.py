@@ -9,7 +9,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
@@ -60,10 +60,11 @@ class Inbox:
         chat_id: the owner's chat.
         api_url: where the Bot API is.
         public_url: where Telegram can reach the page; empty: messages are fetched.
-        heard: called after each message of the owner's.
+        heard: awaited after each message of the owner's.
         back_off: seconds to wait after so many failed tries.
         poll_s: how long one request waits for a message, in seconds.
         look_s: how often to look whether another process has stopped fetching, in seconds.
+        test_again_s: how often the self-test is made again while it finds something, and a webhook is looked at.
     """
 
     def __init__(
@@ -74,10 +75,11 @@ class Inbox:
         api_url: str,
         *,
         public_url: str = "",
-        heard: Callable[[], None],
+        heard: Callable[[], Awaitable[None]],
         back_off: Callable[[int], float] = back_off_s,
         poll_s: float = POLL_S,
         look_s: float = LOOK_S,
+        test_again_s: float = TEST_AGAIN_S,
     ) -> None:
         self.secret = webhook_secret(token)
         """What comes with each update that Telegram pushes."""
@@ -89,12 +91,15 @@ class Inbox:
         self._back_off = back_off
         self._poll_s = poll_s
         self._look_s = look_s
+        self._test_again_s = test_again_s
         self._holder = secrets.token_hex(8)
         self._offset: int | None = None
         """Of the next update; None: the store knows."""
         self._running = False
         self._failures = 0
         self._problem = ""
+        self._contested = False
+        """The problem is that somebody else fetches."""
         self._findings = Findings("")
         self._test_at = 0.0
         """When the self-test is due again, on the monotonic clock."""
@@ -144,7 +149,8 @@ class Inbox:
     def _failed(self, reason: str, error: AlertError | None = None) -> float:
         self._failures += 1
         wait_s = self._back_off(self._failures)
-        if isinstance(error, Conflict):
+        self._contested = isinstance(error, Conflict)
+        if self._contested:
             self._test_at = 0.0  # it may be a webhook, of which the self-test says more
         elif error and error.permanent and self._failures >= REFUSALS:
             wait_s = GIVEN_UP_S
@@ -156,7 +162,9 @@ class Inbox:
         return wait_s
 
     def _succeeded(self) -> None:
-        self._failures, self._problem = 0, ""
+        if self._problem:
+            log.info("What you write to the bot is heard again")
+        self._failures, self._problem, self._contested = 0, "", False
 
     # What is asked of Telegram
 
@@ -171,7 +179,7 @@ class Inbox:
         self._findings = found
         if not found.foreign:
             await self._set_up(found)
-        self._test_at = time.monotonic() + (TEST_AGAIN_S if found.problems else GIVEN_UP_S)
+        self._test_at = time.monotonic() + (self._test_again_s if found.problems else GIVEN_UP_S)
 
     async def _set_up(self, found: Findings) -> None:
         if self._hook:
@@ -186,30 +194,33 @@ class Inbox:
     async def _watch(self) -> float:
         """Looks whether Telegram brings the messages."""
         if self._findings.foreign:
-            return TEST_AGAIN_S
+            return self._test_again_s
         if problem := hook_problem(as_object(await self._ask("getWebhookInfo", {})), self._hook):
             raise AlertError(problem)
         self._succeeded()
-        return TEST_AGAIN_S
+        return self._test_again_s
 
     async def _fetch(self) -> float:
         """Fetches once, if no other process does."""
         if self._findings.foreign:
-            return TEST_AGAIN_S
+            return self._test_again_s
         if not await self._store.take_lease(LEASE, self._holder, LEASE_S):
             self._offset = None
             self._succeeded()
             return self._look_s
         if self._offset is None:
             self._offset = await self._hearing.offset()
+        # After a fault the first poll does not wait, so that the status does not lag. That others fetch shows only in a
+        # long one.
+        poll_s = 0 if self._problem and not self._contested else self._poll_s
         began = time.monotonic()
-        asked = {"offset": self._offset, "timeout": round(self._poll_s), "allowed_updates": KINDS}
-        updates = await self._ask("getUpdates", asked, wait_s=self._poll_s)
+        asked = {"offset": self._offset, "timeout": round(poll_s), "allowed_updates": KINDS}
+        updates = await self._ask("getUpdates", asked, wait_s=poll_s)
         self._succeeded()
         found = [as_object(one) for one in cast(list[Any], updates)] if isinstance(updates, list) else []
         for update in found:
             await self._handle(update)
-        return AT_ONCE_S if not found and time.monotonic() - began < AT_ONCE_S else 0
+        return AT_ONCE_S if poll_s and not found and time.monotonic() - began < AT_ONCE_S else 0
 
     async def _handle(self, update: Mapping[str, Any]) -> None:
         """The next poll confirms it. What cannot be understood must not come again and again."""

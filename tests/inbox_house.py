@@ -31,8 +31,11 @@ class Talk:
     ids: count[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
-        self.hearing = Hearing(self.store, "77", self.chat_id, lambda: self.heard.append(1))
+        self.hearing = Hearing(self.store, "77", self.chat_id, self._hear)
         self.hearing.bot_name = "Replica_Bot"
+
+    async def _hear(self) -> None:
+        self.heard.append(1)
 
     async def question(self, text: str = "Where did you grow up?", conversation: str = "talk") -> tuple[int, str]:
         """A visitor asks. Number of the alert's message, and the reference."""
@@ -97,7 +100,7 @@ def inbox_of(api: FakeTelegram, store: Store, **more: Any) -> Inbox:
     return Inbox(store, api.token, api.chat_id, api.url, **options | more)
 
 
-def nobody() -> None:
+async def nobody() -> None:
     """Is told that the owner was heard."""
 
 

@@ -14,7 +14,7 @@ from store.store import Store
 from tests.alert_house import DOWN
 from tests.fakes.phone import Phone
 from tests.fakes.telegram import FakeTelegram, Hangup, Status
-from tests.inbox_house import inbox_of, listening, until
+from tests.inbox_house import inbox_of, listening, nobody, until
 
 UNAUTHORIZED = Status(401, {"ok": False, "error_code": 401, "description": "Unauthorized"})
 
@@ -77,7 +77,7 @@ async def test_a_group_that_got_a_new_number_is_still_heard(store: Store) -> Non
 
 
 async def test_a_channel_is_known_by_its_name(api: FakeTelegram, store: Store) -> None:
-    inbox = Inbox(store, api.token, "@My_Alerts", api.url, heard=lambda: None)
+    inbox = Inbox(store, api.token, "@My_Alerts", api.url, heard=nobody)
     posted = {"message_id": 5, "chat": {"id": -1005, "type": "channel", "username": "my_alerts"}, "text": "/pause"}
     assert await inbox.take({"update_id": 1, "channel_post": posted})
     assert await store.state("paused") is not None

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from alerts.bot_api import BotApi, Conflict
 from alerts.channel import AlertError
@@ -19,10 +19,13 @@ from alerts.commands import menu
 from alerts.hearing import Hearing
 from alerts.inbound import KINDS, number_of
 from alerts.outbox import back_off_s
-from alerts.selftest import WEBHOOK_PATH, Findings, hook_problem, self_test
+from alerts.selftest import WEBHOOK_PATH, Findings, hook_problem, self_test, token_hint
 from alerts.wire import as_object
 from store.records import StoreError
 from store.store import Store
+
+if TYPE_CHECKING:
+    from agent.settings import Settings
 
 T = TypeVar("T")
 
@@ -44,6 +47,17 @@ REFUSALS = 5
 """So many refusals in a row count: one may come from something else on the way."""
 AT_ONCE_S = 1.0
 """An empty answer that comes sooner was not waited for: not every relay waits."""
+
+
+def open_inbox(settings: Settings, store: Store, heard: Callable[[], Awaitable[None]]) -> Inbox | None:
+    """The inbox of the owner's bot; None when there is no bot, or nobody who may be heard."""
+    token = settings.telegram_bot_token.get_secret_value() if settings.telegram_bot_token else ""
+    if token and (hint := token_hint(token)):
+        log.warning("%s", hint)
+    if not token or not settings.telegram_chat_id:
+        return None
+    public_url = settings.public_url or ""
+    return Inbox(store, token, settings.telegram_chat_id, settings.telegram_api_url, public_url=public_url, heard=heard)
 
 
 def webhook_secret(token: str) -> str:
@@ -103,6 +117,11 @@ class Inbox:
         self._findings = Findings("")
         self._test_at = 0.0
         """When the self-test is due again, on the monotonic clock."""
+
+    @property
+    def is_pushed(self) -> bool:
+        """Telegram brings the messages to WEBHOOK_PATH."""
+        return bool(self._hook)
 
     def status(self) -> str:
         """`ok`, or what is wrong in plain words."""

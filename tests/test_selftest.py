@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from alerts.inbox import Inbox
+from agent.settings import load_settings
+from alerts.inbox import Inbox, open_inbox
 from alerts.selftest import token_hint
 from store.store import Store
 from tests.fakes.telegram import FakeTelegram, Status
@@ -94,3 +95,20 @@ def test_a_token_that_does_not_look_like_one_is_said(token: str) -> None:
 
 def test_a_token_that_looks_like_one_is_not_spoken_of(api: FakeTelegram) -> None:
     assert token_hint(api.token) == ""
+
+
+async def test_without_a_bot_or_a_chat_nobody_is_heard(
+    api: FakeTelegram, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    def opened(**variables: str) -> Inbox | None:
+        return open_inbox(load_settings(variables), store, nobody)
+
+    assert opened() is None
+    assert opened(TELEGRAM_CHAT_ID="4242") is None
+    assert opened(TELEGRAM_BOT_TOKEN="4242:short") is None
+    assert "TELEGRAM_BOT_TOKEN does not look like a token" in caplog.text
+    fetching = opened(TELEGRAM_BOT_TOKEN=api.token, TELEGRAM_CHAT_ID="4242")
+    pushed = opened(TELEGRAM_BOT_TOKEN=api.token, TELEGRAM_CHAT_ID="4242", PUBLIC_URL="https://me.example")
+    assert fetching is not None
+    assert pushed is not None
+    assert (fetching.is_pushed, pushed.is_pushed) == (False, True)

@@ -23,7 +23,9 @@ from agent.persona import CHARS_PER_TOKEN, persona, profile
 from agent.reception import OnTrouble, Reception
 from agent.settings import Settings, SettingsError, load_settings, prepare_environment, read_environment
 from alerts.channel import Channel
+from alerts.inbox import Inbox, open_inbox
 from alerts.outbox import Outbox
+from alerts.selftest import WEBHOOK_PATH
 from alerts.telegram import Telegram
 from alerts.webhook import Webhook
 from store.records import StoreError
@@ -58,6 +60,7 @@ def serve(settings: Settings, store: Store) -> None:
     """Builds the house and opens the door."""
     # Gradio takes seconds to import, and reads the environment while it does.
     prepare_environment()
+    from pages.hooks import updates_route
     from pages.page import chat_page
     from pages.probes import health_route, metrics_route
     from pages.serving import serve as serve_page
@@ -65,6 +68,7 @@ def serve(settings: Settings, store: Store) -> None:
     knowledge = load_knowledge(settings.knowledge_dir)
     shown = profile(knowledge, settings.owner_name)
     outbox = Outbox(store, channels(settings, store))
+    inbox = open_inbox(settings, store, heard=lambda: outbox.unblock(Telegram.name))
     tools = toolkit(outbox)
     metrics = open_metrics(settings)
     # The keyless model uses no tokens, so that there is nothing to be used up.
@@ -102,17 +106,19 @@ def serve(settings: Settings, store: Store) -> None:
         on_feedback=store.set_feedback,
         trusted_proxies=settings.trusted_proxies,
     )
-    routes = [health_route(health(settings, knowledge, reception, outbox, store) | {"line": page.line.status})]
+    routes = [health_route(health(settings, knowledge, reception, outbox, inbox, store) | {"line": page.line.status})]
     if metrics:
         from agent.metrics import CONTENT_TYPE
 
         routes.append(metrics_route(numbers(metrics, reception, store), CONTENT_TYPE))
+    if inbox and inbox.is_pushed:
+        routes.append(updates_route(WEBHOOK_PATH, inbox.secret, inbox.take))
     serve_page(
         page,
         host=settings.gradio_server_name,
         port=settings.gradio_server_port,
         routes=routes,
-        lifespan=alive(model, outbox, store),
+        lifespan=alive(model, outbox, inbox, store),
         frame_ancestors=settings.frame_ancestors,
     )
 
@@ -175,7 +181,9 @@ def tell_of_ceiling(outbox: Outbox) -> Callable[[date], Awaitable[object]]:
     return tell
 
 
-def alive(model: Warming, outbox: Outbox, store: Store) -> Callable[[object], AbstractAsyncContextManager[None]]:
+def alive(
+    model: Warming, outbox: Outbox, inbox: Inbox | None, store: Store
+) -> Callable[[object], AbstractAsyncContextManager[None]]:
     """What runs beside the page, from its start to its end."""
 
     @asynccontextmanager
@@ -185,16 +193,25 @@ def alive(model: Warming, outbox: Outbox, store: Store) -> Callable[[object], Ab
             model.start()
             ending.push_async_callback(model.close)
             ending.callback(outbox.close)
-            delivering = asyncio.create_task(outbox.run())
+            workers = [asyncio.create_task(outbox.run())]
+            if inbox:
+                ending.callback(inbox.close)
+                workers.append(asyncio.create_task(inbox.run()))
             yield
-            delivering.cancel()
-            await asyncio.gather(delivering, return_exceptions=True)
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
 
     return lifespan
 
 
 def health(
-    settings: Settings, knowledge: Knowledge, reception: Reception, outbox: Outbox, store: Store
+    settings: Settings,
+    knowledge: Knowledge,
+    reception: Reception,
+    outbox: Outbox,
+    inbox: Inbox | None,
+    store: Store,
 ) -> dict[str, Ask]:
     """How the parts are: `ok` each, or what is wrong in plain words."""
 
@@ -207,7 +224,8 @@ def health(
         return knowledge.problem or "; ".join(skipped) or "ok"
 
     async def alerts() -> str:
-        return outbox.status()
+        found = [outbox.status(), inbox.status() if inbox else "ok"]
+        return "; ".join(dict.fromkeys(one for one in found if one != "ok")) or "ok"
 
     async def kept() -> str:
         try:

@@ -10,14 +10,11 @@ from typing import Any
 
 from alerts.commands import respond
 from alerts.inbound import Words, number_of, read_words
-from alerts.wire import as_object
+from alerts.telegram import MOVED, present_chat
 from store.owner import Owner
 from store.store import Store
 
 log = logging.getLogger(__name__)
-
-MOVED = "telegram_chat"
-"""State of the installation: the owner's group has a new number."""
 
 
 class Hearing:
@@ -69,8 +66,7 @@ class Hearing:
         chat = words.moved[0] if words.moved else words.chat_id
         if self._chat_id.lower() in (chat, words.chat_name.lower()):
             return True
-        moved = as_object(json.loads(await self._store.state(MOVED) or "null"))
-        return moved.get("from") == self._chat_id and moved.get("to") == chat
+        return await present_chat(self._store, self._chat_id) == chat
 
     def _ignore(self) -> None:
         """Counted, not quoted, and not told each time: a stranger may write as often as they like."""

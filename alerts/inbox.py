@@ -7,27 +7,24 @@ import hashlib
 import hmac
 import logging
 import secrets
-import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from alerts.bot_api import BotApi, Conflict
 from alerts.channel import AlertError
 from alerts.commands import menu
 from alerts.hearing import Hearing
 from alerts.inbound import KINDS, number_of
-from alerts.outbox import back_off_s
+from alerts.pace import back_off_s
 from alerts.selftest import WEBHOOK_PATH, Findings, hook_problem, self_test, token_hint
-from alerts.wire import as_object
+from alerts.wire import apart, as_object
 from store.records import StoreError
 from store.store import Store
 
 if TYPE_CHECKING:
     from agent.settings import Settings
-
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -150,6 +147,10 @@ class Inbox:
             with suppress(StoreError):
                 await self._store.drop_lease(LEASE, self._holder)
 
+    def close(self) -> None:
+        """Closes the connections to the Bot API."""
+        self._api.close()
+
     async def _step(self) -> float:
         """Works once. Returns how long nothing is to be done, in seconds."""
         try:
@@ -253,30 +254,4 @@ class Inbox:
             self._offset = number + 1
 
     async def _ask(self, method: str, payload: Mapping[str, Any], wait_s: float = 0) -> Any:
-        return await _in_thread(lambda: self._api.call(method, payload, wait_s=wait_s))
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Like `asyncio.to_thread`, but neither the loop nor the program waits at its end for a call that takes long."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def give(result: T | None, error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(cast(T, result))
-
-    def run() -> None:
-        result, error = None, None
-        try:
-            result = work()
-        except Exception as raised:
-            error = raised
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits
-            loop.call_soon_threadsafe(give, result, error)
-
-    threading.Thread(target=run, name="telegram-poll", daemon=True).start()
-    return await done
+        return await apart(lambda: self._api.call(method, payload, wait_s=wait_s))

@@ -92,6 +92,7 @@ async def listening(inbox: Inbox) -> AsyncGenerator[Inbox]:
         worker.cancel()
         with suppress(asyncio.CancelledError):
             await worker
+        inbox.close()
 
 
 def inbox_of(api: FakeTelegram, store: Store, **more: Any) -> Inbox:

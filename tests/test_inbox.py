@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from alerts.inbox import LEASE, REFUSALS, Inbox
+from alerts.outbox import Outbox
+from alerts.telegram import Telegram
+from store.records import Question
 from store.store import Store
-from tests.alert_house import DOWN
+from tests.alert_house import DOWN, running
 from tests.fakes.phone import Phone
 from tests.fakes.telegram import FakeTelegram, Hangup, Status
 from tests.inbox_house import inbox_of, listening, nobody, until
@@ -22,6 +25,21 @@ UNAUTHORIZED = Status(401, {"ok": False, "error_code": 401, "description": "Unau
 @pytest.fixture
 def owner(api: FakeTelegram) -> Phone:
     return Phone(api)
+
+
+async def test_the_whole_way_from_a_question_to_the_answer(
+    api: FakeTelegram, store: Store, telegram: Telegram, owner: Phone
+) -> None:
+    outbox = Outbox(store, [telegram])
+    async with running(outbox), listening(inbox_of(api, store, heard=lambda: outbox.unblock("Telegram"))):
+        await outbox.question(Question("talk", "Where did you grow up?"), [])
+        (alert,) = await api.messages_arrive(1)
+        reply = owner.replies(alert.message_id, "In Turin.")
+        _, confirmed = await api.messages_arrive(2)
+    (answer,) = await store.answers()
+    assert (answer.question, answer.text) == ("Where did you grow up?", "In Turin.")
+    assert confirmed.text.startswith(f"Kept as {answer.reference}.")
+    assert confirmed.payload["reply_parameters"]["message_id"] == reply
 
 
 async def test_what_is_done_is_confirmed_and_done_once(api: FakeTelegram, store: Store, owner: Phone) -> None:

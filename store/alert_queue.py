@@ -181,7 +181,8 @@ def mark_failed(connection: Connection, alert_ids: Sequence[int], retry_at: date
 
 
 def mark_kept(connection: Connection, alert_id: int) -> None:
-    connection.execute(update(alerts).where(alerts.c.id == alert_id).values(state="kept", claimed_by="", lease=None))
+    waiting = and_(alerts.c.id == alert_id, _WAITING)
+    connection.execute(update(alerts).where(waiting).values(state="kept", claimed_by="", lease=None))
 
 
 def release_alerts(connection: Connection, now: datetime) -> None:

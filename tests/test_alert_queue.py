@@ -31,14 +31,6 @@ async def test_an_alert_is_claimed_once_and_oldest_first(store: Store) -> None:
     assert await store.claim_due_alerts(2, now) == []
 
 
-async def test_a_claim_of_a_process_that_died_runs_out(store: Store) -> None:
-    await store.add_question(Question("talk", "Why?"), text_of)
-    now = datetime.now(UTC)
-    assert len(await store.claim_due_alerts(1, now)) == 1
-    (again,) = await store.claim_due_alerts(1, now + timedelta(minutes=11))
-    assert again.attempts == 2
-
-
 async def test_a_failed_alert_waits_for_its_time(store: Store) -> None:
     await store.add_question(Question("talk", "Why?"), text_of)
     now = datetime.now(UTC)
@@ -70,14 +62,13 @@ async def test_a_kept_alert_waits_until_it_is_released(store: Store) -> None:
     assert len(await due(store)) == 1
 
 
-async def test_release_makes_failed_and_claimed_alerts_due(store: Store) -> None:
-    for index in range(2):
-        await store.add_question(Question("talk", f"Question {index}"), text_of)
+async def test_release_makes_failed_alerts_due(store: Store) -> None:
+    await store.add_question(Question("talk", "Why?"), text_of)
     now = datetime.now(UTC)
-    failed, _claimed = await store.claim_due_alerts(2, now)
+    (failed,) = await store.claim_due_alerts(2, now)
     await store.mark_failed([failed.id], now + LATER, "away")
     await store.release_alerts(now)
-    assert len(await store.claim_due_alerts(5, now)) == 2
+    assert len(await store.claim_due_alerts(5, now)) == 1
 
 
 async def test_a_time_without_a_zone_is_refused(store: Store) -> None:

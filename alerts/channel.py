@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from store.records import Sent
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 HALVES = 100
@@ -69,7 +70,7 @@ class Halves(Generic[T]):
     def __init__(self) -> None:
         self._taken: dict[Hashable, list[T]] = {}
 
-    async def send(self, key: Hashable, pieces: Sequence[str], send: Callable[[str], Awaitable[T]]) -> list[T]:
+    async def send(self, key: Hashable, pieces: Sequence[P], send: Callable[[P], Awaitable[T]]) -> list[T]:
         """Sends the pieces that were not taken yet. Returns what `send` gave for each of them, old and new."""
         taken = self._taken.pop(key, [])
         try:

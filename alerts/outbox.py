@@ -104,8 +104,12 @@ class Outbox:
             return "the worker that delivers alerts does not run"
         if not self._ways.channels:
             return NO_CHANNEL
-        trouble = ["the outbox cannot use the store"] if self._store_fails else []
-        return "; ".join(trouble + self._ways.problems()) or "ok"
+        return "; ".join(self.problems) or "ok"
+
+    @property
+    def problems(self) -> list[str]:
+        """What keeps alerts from going out, in plain words."""
+        return [*(["the outbox cannot use the store"] if self._store_fails else []), *self._ways.problems()]
 
     async def run(self) -> None:
         """Delivers until it is cancelled. A delivery under way is finished and marked first, if it ends in time."""

@@ -87,19 +87,14 @@ class Telegram:
             AlertError: Telegram did not take all of it. The pieces that it took are not sent again.
         """
         await self._recall_move()
-        answers = {} if reply_to is None else {"message_id": reply_to, "allow_sending_without_reply": True}
-        pieces = [piece for piece in split_for_telegram(text) if piece.strip()]  # Telegram refuses blanks
-        ids = await self._halves.send((text, reply_to), pieces, lambda piece: self._send(piece, answers))
+        messages = _messages(text, reply_to)
+        ids = await self._halves.send((text, reply_to), messages, self._send)
         return Sent(self._chat_id, tuple(one for one in ids if one is not None))
 
     def close(self) -> None:
         self._api.close()
 
-    async def _send(self, piece: str, answers: Mapping[str, Any]) -> int | None:
-        # No parse mode: what a visitor wrote cannot break the message.
-        message: dict[str, Any] = {"text": piece, "link_preview_options": {"is_disabled": True}}
-        if answers:
-            message["reply_parameters"] = answers
+    async def _send(self, message: Mapping[str, Any]) -> int | None:
         try:
             taken = await self._call(message)
         except ChatMoved as moved:
@@ -133,6 +128,17 @@ class Telegram:
             await self._store.set_state(MOVED, json.dumps({"from": self._set_chat_id, "to": self._chat_id}))
         except StoreError as error:
             log.warning("The group's new id was not kept: %s", error)  # and is told again after a restart
+
+
+def _messages(text: str, reply_to: int | None) -> list[dict[str, Any]]:
+    """What `sendMessage` takes, for each piece. Without a parse mode, so that nothing in the text can break it."""
+    pieces = [piece for piece in split_for_telegram(text) if piece.strip()]  # Telegram refuses blanks
+    messages: list[dict[str, Any]] = [
+        {"text": piece, "link_preview_options": {"is_disabled": True}} for piece in pieces
+    ]
+    if messages and reply_to is not None:
+        messages[0]["reply_parameters"] = {"message_id": reply_to, "allow_sending_without_reply": True}
+    return messages
 
 
 def main(argv: Sequence[str], settings: Settings, out: TextIO) -> int:

@@ -37,6 +37,23 @@ async def running(outbox: Outbox) -> AsyncGenerator[Outbox]:
             await worker
 
 
+class Clock:
+    """The real one, put forward: alerts are stored by the real one, and must not come from the future."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta(0)
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+async def deliver(outbox: Outbox) -> float:
+    """All that may go out now. Returns how long nothing is to be done, in seconds."""
+    while (wait_s := await outbox.deliver_next()) == 0:
+        pass
+    return wait_s
+
+
 def at_once(_attempts: int) -> float:
     return 0.01
 

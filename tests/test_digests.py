@@ -18,21 +18,11 @@ from alerts.telegram import Telegram
 from alerts.text import digest_text
 from store.records import Alert, Contact, Question, Sent
 from store.store import Store
-from tests.alert_house import DOWN, JANE, at_once, running
+from tests.alert_house import DOWN, JANE, Clock, at_once, deliver, running
 from tests.fakes.telegram import FakeTelegram, Silence
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 MOMENT = timedelta(seconds=1)
-
-
-class Clock:
-    """The real one, put forward: alerts are stored by the real one, and must not come from the future."""
-
-    def __init__(self) -> None:
-        self.ahead = timedelta(0)
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
 
 
 class Phone:
@@ -59,13 +49,6 @@ async def ask(outbox: Outbox, *numbers: int) -> None:
     """From ten visitors at once, for one may not ask so much."""
     for number in numbers:
         await outbox.question(Question(f"talk {number // 10}", f"What is {number}?"), [])
-
-
-async def deliver(outbox: Outbox) -> float:
-    """All that may go out now. Returns how long nothing is to be done, in seconds."""
-    while (wait_s := await outbox.deliver_next()) == 0:
-        pass
-    return wait_s
 
 
 def numbers_in(texts: list[str]) -> list[int]:

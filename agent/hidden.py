@@ -255,7 +255,7 @@ class Curtain:
         if key is None:
             return None if _KEY_BEGUN.fullmatch(self._rest, start) else False
         if key[2] in NAME_KEYS and (value := _FIRST_VALUE.match(self._rest, key.end())):
-            return value[2].strip().removeprefix("functions.") in self._names
+            return value[2].removeprefix("functions.") in self._names
         return key[2] in CALL_KEYS
 
     def _plain(self, length: int) -> str:

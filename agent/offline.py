@@ -13,7 +13,7 @@ from agent.lexical import words
 from agent.model import ToolChoice
 from agent.search import asked_in
 from agent.toolkit import OK
-from agent.toolless import addresses_in, call_for_address, calling, tool_asking_for, without_addresses
+from agent.toolless import FindAddresses, addresses_in, call_for_address, calling, tool_asking_for, without_addresses
 
 NOTICE = "(No language model is set up here, so I answer by quoting my notes.)"
 NOTICE_RESTING = (
@@ -51,14 +51,23 @@ class OfflineModel:
         line: about them.
         notes: finds the passages.
         notice: why it quotes, said once in a conversation.
+        find_addresses: finds them in what a visitor wrote.
     """
 
-    def __init__(self, owner: str, line: str, notes: Finder, notice: str = NOTICE) -> None:
+    def __init__(
+        self,
+        owner: str,
+        line: str,
+        notes: Finder,
+        notice: str = NOTICE,
+        find_addresses: FindAddresses = addresses_in,
+    ) -> None:
         self.name = "quoting notes (no model configured)"
         self._owner = owner
         self._line = line
         self._notes = notes
         self._notice = notice
+        self._find_addresses = find_addresses
 
     async def stream(
         self, messages: Sequence[WireMessage], tools: Sequence[dict[str, Any]], tool_choice: ToolChoice = "auto"
@@ -78,7 +87,7 @@ class OfflineModel:
         """Nothing to give back."""
 
     async def _call(self, asked: str, tools: Sequence[dict[str, Any]]) -> ToolCall | None:
-        if call := call_for_address(asked, tools):
+        if call := call_for_address(asked, tools, self._find_addresses):
             return call
         if _small_talk(asked) or _wants_contact(asked) or not _is_question(asked):
             return None
@@ -88,7 +97,7 @@ class OfflineModel:
 
     async def _text(self, asked: str, results: Sequence[tuple[str, str]], messages: Sequence[WireMessage]) -> str:
         parts = [self._after_tool(asked, arguments, result) for arguments, result in results]
-        if not results or addresses_in(asked):
+        if not results or self._find_addresses(asked):
             parts.append(await self._answer(without_addresses(asked), alone=not results))
         if not any(
             self._notice in str(message.get("content")) for message in messages if message["role"] == "assistant"
@@ -119,11 +128,11 @@ class OfflineModel:
             return UNKNOWN if result == OK else UNKNOWN_KEPT
         if result == OK:
             return f"Thank you. I have passed your details on: {self._owner} can write to you at {values['email']}."
-        named = [address for address in addresses_in(result) if address.lower() not in asked.lower()]
+        named = [address for address in self._find_addresses(result) if address.lower() not in asked.lower()]
         if named:
             return f"{DID_YOU_MEAN} {named[0]}? Say yes, or write the address that I should pass on once more."
-        if len(addresses_in(asked)) > 1:
-            return f"Which address should I pass on: {' or '.join(addresses_in(asked))}?"
+        if len(self._find_addresses(asked)) > 1:
+            return f"Which address should I pass on: {' or '.join(self._find_addresses(asked))}?"
         return BAD_ADDRESS
 
     def _small_talk_answer(self, kind: str) -> str:

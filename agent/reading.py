@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, count
 from typing import Any, cast
 
@@ -49,7 +49,7 @@ class Reading:
         may_call: it may call them now. What it calls all the same is neither shown nor run.
     """
 
-    def __init__(self, tools: dict[str, Sequence[str]] | None = None, *, may_call: bool = True) -> None:
+    def __init__(self, tools: Mapping[str, Sequence[str]] | None = None, *, may_call: bool = True) -> None:
         self.finish: str | None = None
         self.shown = False
         """Some of the text was let through."""
@@ -187,13 +187,13 @@ class _CallInPieces:
             self._arguments.append(arguments if isinstance(arguments, str) else _dumped(arguments))
         self._extra |= {name: value for name, value in piece.items() if name not in _FIELDS_OF_A_CALL}
 
-    def call(self, tools: dict[str, Sequence[str]]) -> ToolCall:
-        name = mended(self._name).strip()
+    def call(self, tools: Mapping[str, Sequence[str]]) -> ToolCall:
+        name = mended(self._name)
         arguments = _arguments("".join(self._arguments), tools, name)
         return ToolCall(mended(self.id), name, arguments, tuple(_sendable(self._extra).items()))
 
 
-def _arguments(text: str, tools: dict[str, Sequence[str]], name: str) -> str:
+def _arguments(text: str, tools: Mapping[str, Sequence[str]], name: str) -> str:
     """Arguments as a JSON object, where they can be read as one; a plain one stays as it was written."""
     text = mended(text)
     try:

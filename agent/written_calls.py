@@ -125,4 +125,4 @@ def _xml_call(name: str, body: str) -> Call:
 
 
 def _short(name: str) -> str:
-    return name.strip().removeprefix("functions.")
+    return name.removeprefix("functions.")

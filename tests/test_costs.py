@@ -15,9 +15,10 @@ import pytest
 from agent.calls import Metered, ModelCall, collected, collecting
 from agent.conversation import Reply, Usage, WireMessage
 from agent.events import TextDelta, TurnFinished
+from agent.fallback import WithFallback
 from agent.fitting import Fitting
 from agent.loop import Replica
-from agent.model import ChatModel, OpenAIModel, ToolChoice, WithFallback, open_provider
+from agent.model import ChatModel, OpenAIModel, ToolChoice, open_provider
 from agent.prices import Price
 from agent.reception import Reception
 from agent.toolkit import Toolkit

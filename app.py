@@ -30,6 +30,7 @@ from alerts.telegram import Telegram
 from alerts.webhook import Webhook
 from store.records import StoreError
 from store.store import Store
+from tools.likely_addresses import likely_addresses_in
 from tools.registry import toolkit
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def serve(settings: Settings, store: Store) -> None:
     # The keyless model uses no tokens, so that there is nothing to be used up.
     allowance = Allowance(settings.daily_tokens if settings.has_provider else 0, store.tokens_since)
     answers = Answers(store, int(settings.context_tokens * ANSWERS_SHARE * CHARS_PER_TOKEN))
-    model = chat_model(settings, knowledge, shown, answers, counting(allowance, metrics))
+    model = chat_model(settings, knowledge, shown, answers, counting(allowance, metrics), likely_addresses_in)
     replica = Replica(
         model,
         tools,
@@ -90,7 +91,9 @@ def serve(settings: Settings, store: Store) -> None:
         max_message_chars=settings.max_message_chars,
         on_trouble=tell_of_trouble(outbox),
         gate=Gate(settings.messages_per_minute),
-        ceiling=Ceiling(allowance, resting_model(knowledge, shown, answers), tell_of_ceiling(outbox)),
+        ceiling=Ceiling(
+            allowance, resting_model(knowledge, shown, answers, likely_addresses_in), tell_of_ceiling(outbox)
+        ),
         watch=metrics,
         fitting=fitting,
         answers=answers,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.records import StoreError
+
+log = logging.getLogger(__name__)
 
 NEWEST = "0002"
 """The last of the revisions. It stands here so that a start with nothing to do need not import Alembic."""
@@ -38,6 +41,7 @@ def upgrade(connection: Connection, to: str = NEWEST) -> None:
             "run that program, or set DATABASE_URL or DATA_DIR to another database"
         )
     _migrate(connection, found, to)
+    log.info("The database has the tables of schema %s now", to)
 
 
 def _found(connection: Connection) -> str | None:

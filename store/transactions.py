@@ -21,6 +21,9 @@ T = TypeVar("T")
 RACES = 10
 """Times that a write is begun again after another one took its number or reference."""
 
+QUEUED_S = LOCKED_S - 1
+"""Who has waited so long for a thread is told at once, in seconds; below what those in front of it were given."""
+
 READERS = 4
 WRITERS = 4
 
@@ -36,15 +39,23 @@ _REASONS = {
 }
 """Plain words for what SQLite and PostgreSQL (by its SQLSTATE) call these."""
 
+_LOST_RACES = ("40P01", "40001")
+"""PostgreSQL ended the transaction because it and another one waited for each other."""
+
 
 class Transactions:
     """Owns the engine and its threads, so that nothing else in the process can keep the store from running.
 
     SQLite has one thread that writes, since it lets only one write at a time: ours wait in line, not at its lock.
+
+    Args:
+        engine: closed with this.
+        longest_s: seconds after which a caller is told that the database does not answer.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, longest_s: float = 2 * LOCKED_S) -> None:
         self._engine = engine
+        self._longest_s = longest_s
         is_sqlite = engine.dialect.name == "sqlite"
         self._file = _File(engine.url.database) if is_sqlite and engine.url.database else None
         self._readers = ThreadPoolExecutor(READERS, "store-read")
@@ -66,7 +77,7 @@ class Transactions:
         return await self._run(self._writers, writer, lambda connection: query(connection, *args, **kwargs))
 
     async def _run(self, threads: ThreadPoolExecutor, engine: Engine, query: Callable[[Connection], T]) -> T:
-        latest = time.monotonic() + LOCKED_S
+        latest = time.monotonic() + QUEUED_S
 
         def in_thread() -> T:
             if time.monotonic() > latest:
@@ -79,7 +90,11 @@ class Transactions:
             running = asyncio.get_running_loop().run_in_executor(threads, in_thread)
         except RuntimeError:
             raise StoreError("the store is closed") from None
-        return await running
+        try:
+            async with asyncio.timeout(self._longest_s):
+                return await running
+        except TimeoutError:
+            raise StoreError("the database does not answer") from None
 
 
 class _File:
@@ -108,15 +123,22 @@ def _run(engine: Engine, query: Callable[[Connection], T], races: int = RACES) -
             try:
                 with engine.begin() as connection:
                     return query(connection)
-            except IntegrityError:
+            except DBAPIError as error:
                 races -= 1
-                if races < 0:
+                if races < 0 or not _lost_race(error):
                     raise
     except SQLAlchemyError as error:
         raise StoreError(_in_plain_words(error)) from error
 
 
+def _lost_race(error: DBAPIError) -> bool:
+    return isinstance(error, IntegrityError) or _code(error) in _LOST_RACES
+
+
 def _in_plain_words(error: SQLAlchemyError) -> str:
+    return _REASONS.get(_code(error), f"the database cannot be used ({type(error).__name__})")
+
+
+def _code(error: SQLAlchemyError) -> str:
     origin = error.orig if isinstance(error, DBAPIError) else None
-    code = getattr(origin, "sqlite_errorname", None) or getattr(origin, "sqlstate", None) or ""
-    return _REASONS.get(code, f"the database cannot be used ({type(error).__name__})")
+    return getattr(origin, "sqlite_errorname", None) or getattr(origin, "sqlstate", None) or ""

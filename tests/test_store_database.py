@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
+import threading
 import time
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, create_engine, event, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from agent.calls import ModelCall
 from agent.conversation import Usage
 from store.database import LOCKED_S, open_engine, read_address
 from store.model_calls import MOST_TOKENS
+from store.owner import Owner
 from store.records import StoreError
 from store.store import Store
+from store.tables import states
 from store.transactions import Transactions
 from tests.databases import run_sql
 
@@ -34,10 +36,12 @@ def path_of(url: str) -> Path:
 @contextmanager
 def held(url: str) -> Generator[None]:
     """While another program is writing, and does not end."""
-    with closing(sqlite3.connect(path_of(url), isolation_level=None)) as writer:
-        writer.execute("BEGIN IMMEDIATE")
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text("BEGIN IMMEDIATE" if url.startswith("sqlite") else "BEGIN; LOCK TABLE turns"))
         yield
-        writer.execute("ROLLBACK")
+        connection.execute(text("ROLLBACK"))
+    engine.dispose()
 
 
 # Opening
@@ -157,6 +161,7 @@ async def test_a_reader_is_not_held_up_by_writers(store: Store, url: str) -> Non
     assert sorted(await asyncio.gather(*writes)) == list(range(1, 21))
 
 
+@both_databases
 async def test_writers_who_are_held_up_for_long_are_told_so_and_wait_no_longer(store: Store, url: str) -> None:
     began = time.monotonic()
     with held(url):
@@ -164,6 +169,55 @@ async def test_writers_who_are_held_up_for_long_are_told_so_and_wait_no_longer(s
     assert time.monotonic() - began < 2 * LOCKED_S
     assert {str(error) for error in writes} == {"the database is busy: something else has held it for too long"}
     assert await store.open_turn("talk", "hello") == 0
+
+
+async def test_a_database_that_does_not_answer_is_said(url: str) -> None:
+    over = threading.Event()
+    store = Store(Transactions(open_engine(url), longest_s=0.1))
+
+    def hangs(_owner: Owner) -> None:
+        over.wait()
+
+    try:
+        with pytest.raises(StoreError, match="does not answer"):
+            await store.handle_update(1, hangs)
+        with pytest.raises(StoreError, match="does not answer"):
+            await store.ping()
+    finally:
+        over.set()
+        await store.close()
+
+
+async def test_connections_that_the_server_closed_are_made_anew(postgresql_url: str) -> None:
+    store = Store.open(postgresql_url)
+    await asyncio.gather(*[store.open_turn("talk", "hello") for _ in range(8)])
+    run_sql(
+        postgresql_url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+    assert await store.open_turn("talk", "hello") == 8
+    await store.close()
+
+
+async def test_of_two_writes_that_wait_for_each_other_one_begins_again(postgresql_url: str) -> None:
+    transactions = Transactions(open_engine(postgresql_url))
+    store = Store(transactions)
+    both_have_one = threading.Barrier(2)
+    for key in ("a", "b"):
+        await store.set_state(key, "0")
+
+    def add(connection: Connection, keys: str, begun: list[str]) -> None:
+        for key in keys:
+            value = connection.execute(select(states.c.value).where(states.c.key == key).with_for_update()).scalar_one()
+            connection.execute(update(states).where(states.c.key == key).values(value=f"{int(value) + 1}"))
+            if not begun:
+                begun.append(key)
+                both_have_one.wait(5)
+
+    await asyncio.gather(transactions.write(add, "ab", []), transactions.write(add, "ba", []))
+    assert [await store.state(key) for key in "ab"] == ["2", "2"]
+    await store.close()
 
 
 async def test_the_store_does_not_wait_for_other_users_of_threads(store: Store) -> None:

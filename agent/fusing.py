@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.index_file import fact
+
 Floats = NDArray[np.float32]
 
 CANDIDATES = 1000
@@ -28,24 +30,24 @@ class Sketches:
     vectors: NDArray[np.int64]
     """Ids, row by row."""
     bits: NDArray[np.uint8]
+    width: int
+    """Of the vectors; 0 where there are none."""
     share: float
     """Of the passages, those that have a vector."""
 
     def nearest(self, connection: sqlite3.Connection, vector: Floats, limit: int) -> list[int]:
         """Ids of passages, the nearest in meaning first."""
-        signs = sketch(vector)
-        if not len(self.bits) or len(signs) != self.bits.shape[1]:
+        if not len(self.bits) or len(vector) != self.width:
             return []
         rows = np.arange(len(self.bits))
         if len(rows) > CANDIDATES:
-            rows = np.argpartition(_apart(self.bits, signs), CANDIDATES)[:CANDIDATES]
+            rows = np.argpartition(_apart(self.bits, sketch(vector)), CANDIDATES)[:CANDIDATES]
         wanted = self.vectors[rows].tolist()
         marks = ",".join("?" * len(wanted))
         stored: dict[int, bytes] = dict(
             connection.execute(f"SELECT id, vector FROM vectors WHERE id IN ({marks})", wanted).fetchall()
         )
-        width = len(vector)
-        matrix = np.frombuffer(b"".join(stored[each] for each in wanted), np.float16).reshape(-1, width)
+        matrix = np.frombuffer(b"".join(stored[each] for each in wanted), np.float16).reshape(-1, self.width)
         order = np.argsort(-(matrix.astype(np.float32) @ vector), kind="stable")[:limit]
         return self.passages[rows[order]].tolist()
 
@@ -61,6 +63,7 @@ def read_sketches(connection: sqlite3.Connection, version: int) -> Sketches:
         passages=np.array([row[0] for row in rows], np.int64),
         vectors=np.array([row[1] for row in rows], np.int64),
         bits=bits if rows else np.zeros((0, 0), np.uint8),
+        width=int(fact(connection, "width")),
         share=len(rows) / max(1, everything),
     )
 

@@ -74,7 +74,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
         ("blank.txt", b" \n\t\n", "empty"),
         ("zero.pdf", b"", "empty"),
         ("text.pdf", b"just text", "not a PDF"),
-        ("cv.docx", b"PK", ".docx files are not read; save it as .pdf"),
+        ("cv.doc", b"\xd0\xcf\x11\xe0", ".doc files are not read; save it as .docx or .pdf"),
         ("torn.pdf", b"%PDF-1.7\nnothing more", "damaged"),
     ],
 )

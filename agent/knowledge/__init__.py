@@ -1,0 +1,19 @@
+"""The owner's files: read honestly, cut into passages, with a report on each file."""
+
+from agent.knowledge.cutting import cut
+from agent.knowledge.folder import files_in, load_knowledge, name_in, picture_in, read_file
+from agent.knowledge.values import Document, FileReport, Knowledge, Passage, Reading
+
+__all__ = [
+    "Document",
+    "FileReport",
+    "Knowledge",
+    "Passage",
+    "Reading",
+    "cut",
+    "files_in",
+    "load_knowledge",
+    "name_in",
+    "picture_in",
+    "read_file",
+]

@@ -94,8 +94,8 @@ class Outbox:
 
     async def unblock(self, channel: str) -> None:
         """The owner has mended what kept this channel from working: what waited for it is due."""
-        await self._ways.unblock(channel)
-        await self._store.release_alerts(self._now())
+        if await self._ways.unblock(channel):
+            await self._store.release_alerts(self._now())
         self.wake()
 
     def status(self) -> str:

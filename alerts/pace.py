@@ -25,8 +25,8 @@ class Pace:
     """So many fit into one digest; what is left waits for the next one."""
     lease: timedelta = LEASE
     """After this long without a sign of life, a worker is taken to be dead, and its alerts are anybody's."""
-    end_s: float = 10.0
-    """How long a send under way may hold up the end, in seconds."""
+    end_s: float = 5.0
+    """How long a send under way may hold up the end, in seconds. Docker kills what has not ended after ten."""
 
     def room(self, sent: int, last: datetime | None, now: datetime) -> tuple[int, float]:
         """How many alerts the next message holds, and how long it has to wait, in seconds.

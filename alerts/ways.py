@@ -83,11 +83,12 @@ class Ways:
         """Forgets what was wrong. True: something was."""
         return self._problems.pop(channel.name, None) is not None
 
-    async def unblock(self, name: str) -> None:
-        """The owner has mended this channel."""
-        self._pauses.pop(name, None)
-        self._problems.pop(name, None)
+    async def unblock(self, name: str) -> bool:
+        """The owner has mended this channel; a pause that it asked for stays. False: there was nothing to mend."""
+        if await self._store.state(_key(name)) is None:
+            return False
         await self._store.set_state(_key(name), None)
+        return True
 
     def problems(self) -> list[str]:
         """What is wrong, in plain words."""

@@ -128,6 +128,18 @@ async def test_the_owner_who_presses_start_gets_what_waited(
     assert await store.state("blocked:Telegram") is None
 
 
+async def test_an_owner_who_writes_does_not_end_a_pause_that_telegram_asked_for(
+    store: Store, api: FakeTelegram, telegram: Telegram
+) -> None:
+    api.fail_next(Status(429, {"ok": False, "error_code": 429, "parameters": {"retry_after": 100}}))
+    outbox = Outbox(store, [telegram])
+    await outbox.contact(JANE, [])
+    await deliver(outbox)
+    await outbox.unblock("Telegram")
+    assert await deliver(outbox) > 1
+    assert len(api.requests) == 1
+
+
 async def test_another_process_learns_that_it_is_mended(store: Store, api: FakeTelegram, telegram: Telegram) -> None:
     api.fail_next(BLOCKED)
     one, other = Outbox(store, [telegram]), Outbox(store, [telegram])

@@ -3,7 +3,7 @@
 
 import { layOut } from "./layout.js";
 import { isBusy, turnOf } from "./turn.js";
-import { find, hasConversation, isDrawn, keepDraft, press, recall, remember, takeDraft, write } from "./wire.js";
+import { find, hasConversation, keepDraft, press, recall, remember, takeDraft, whenDrawn, write } from "./wire.js";
 
 const SHOW_LINE_AFTER_MS = 600; // a place in line that is over sooner is not worth a word
 const SERVER_SILENT_MS = 5000;
@@ -11,16 +11,18 @@ const SETTLE_MS = 250; // time for a stopped reply to be written down before the
 const NEAR_END_PX = 90;
 
 const LOST = "That did not go through. Your message is back in the box; please try again.";
+const BUSY = "Many messages are waiting for me. Yours is back in the box; please try again in a minute.";
 const NO_CONNECTION = "The connection is lost. Please try again in a moment.";
 const PLACES = ["next", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 
 let page, talk, log, notice, box;
 let running = null; // {turn, text, begun, sent, place}: the turn that is being answered, and what was asked
-let loading = null; // {turn, text, quiet, timer}: the history was asked for, and of what message it is to tell
+let loading = null; // {turn, text, quiet, why, timer}: the history was asked for, and of what message it is to tell
 let settled = Promise.resolve(); // of a stopped reply: Gradio and the server have let go of it
 let letGo = () => {};
 let following = true; // the reader is at the end, so new words scroll into view
 let lineTimer = 0;
+let eager = false; // Enter was pressed before it was known what was said before: then the box is sent after that
 
 // --- What a visitor does ---
 
@@ -38,6 +40,8 @@ function sendBox() {
   const text = box.value;
   box.focus();
   if (running || !text.trim()) return;
+  eager = Boolean(loading);
+  if (eager) return;
   setBox("");
   send(text);
 }
@@ -107,7 +111,7 @@ function receive() {
   const piece = JSON.parse(text);
   if (piece.history) showHistory(piece);
   else if (piece.refused) refuse(piece.refused);
-  else if (running) {
+  else if (piece.turn && running) {
     remember(piece.conversation);
     running.begun = true;
     leaveLine();
@@ -118,36 +122,40 @@ function receive() {
 }
 
 function refuse(sentence) {
+  const unsure = loading;
   forgetLoading();
   const refused = running;
   if (refused) {
     end();
     if (refused.text) takeBack(refused);
     else synchronise({});
-  }
+  } else if (unsure?.text) takeBack(unsure);
   say(sentence);
+  sendEager();
 }
 
 // The message did not arrive: it leaves the conversation, and its words return to the box.
 function takeBack({ turn, text }) {
+  eager = false;
   turn?.root.remove();
   page.dataset.empty = log.children.length ? "no" : "yes";
   setBox([text, box.value].filter(Boolean).join("\n"));
 }
 
 // Asks the server what was said. `text` is a message of which it is not known whether it arrived.
-function synchronise({ turn = null, text = "", quiet = false }) {
+function synchronise({ turn = null, text = "", quiet = false, why = LOST }) {
   forgetLoading();
   const lost = (sentence) => {
     loading = null;
     if (text) takeBack({ turn, text });
     if (!quiet) say(sentence);
+    sendEager();
   };
   if (!hasConversation()) {
-    lost(LOST);
+    lost(why);
     return;
   }
-  loading = { turn, text, quiet, timer: setTimeout(() => lost(NO_CONNECTION), SERVER_SILENT_MS) };
+  loading = { turn, text, quiet, why, timer: setTimeout(() => lost(NO_CONNECTION), SERVER_SILENT_MS) };
   press("load");
 }
 
@@ -158,7 +166,7 @@ function forgetLoading() {
 
 function showHistory({ conversation, history }) {
   if (!loading || running) return;
-  const { text, quiet } = loading;
+  const { text, quiet, why } = loading;
   forgetLoading();
   if (!conversation) remember("");
   const turns = history.map((past) => {
@@ -171,8 +179,13 @@ function showHistory({ conversation, history }) {
   scrollToEnd();
   if (text && turns.at(-1)?.question !== text.trim()) {
     takeBack({ text });
-    if (!quiet) say(LOST);
+    if (!quiet) say(why);
   }
+  sendEager();
+}
+
+function sendEager() {
+  if (eager) sendBox();
 }
 
 // --- The place in line, and faults on the way: Gradio shows both in the status of a field. ---
@@ -194,7 +207,8 @@ function watchStatus() {
 function fail({ turn, text, begun }) {
   end();
   if (begun) turn.become("broken");
-  synchronise(begun ? {} : { turn, text });
+  const isFull = /busy/.test(find(".toast-wrap")?.textContent); // Gradio's word for a 503
+  synchronise(begun ? {} : { turn, text, why: isFull ? BUSY : LOST });
 }
 
 // The server is done. If it never said how the reply ended, it is asked.
@@ -251,7 +265,8 @@ function onKey(event) {
   sendBox();
 }
 
-function start() {
+function start(isEager) {
+  eager = isEager;
   ({ page, talk, log, notice, box } = layOut(on));
   page.dataset.empty = "yes";
   page.dataset.busy = "no";
@@ -276,10 +291,4 @@ function start() {
   if (window.parent === window) focusBox(); // in a frame it would scroll the page around it
 }
 
-// Gradio draws its parts after this script is loaded.
-const drawing = new MutationObserver(() => {
-  if (!isDrawn()) return;
-  drawing.disconnect();
-  start();
-});
-drawing.observe(document.documentElement, { subtree: true, childList: true });
+whenDrawn(start);

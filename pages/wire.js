@@ -47,5 +47,25 @@ export function press(button) {
   find(`#${button}`).click();
 }
 
-export const isDrawn = () =>
+const isDrawn = () =>
   ["#page", "#message textarea", "#told", "#conversation input"].every((selector) => find(selector));
+
+// Gradio draws its parts after this script is loaded, one by one: somebody may write and press Enter before all are
+// there. `start` is told so.
+export function whenDrawn(start) {
+  let eager = false;
+  const onKey = (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !event.target.closest?.("#message")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    eager = true;
+  };
+  addEventListener("keydown", onKey, true);
+  const drawing = new MutationObserver(() => {
+    if (!isDrawn()) return;
+    drawing.disconnect();
+    removeEventListener("keydown", onKey, true);
+    start(eager);
+  });
+  drawing.observe(document.documentElement, { subtree: true, childList: true });
+}

@@ -1,4 +1,4 @@
-"""Many small events as few batches: the first one at once, the others at an even pace."""
+"""Many small events as few batches: the first two at once, the others at an even pace, an empty one in a silence."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-async def in_batches(source: AsyncGenerator[Item], interval_s: float) -> AsyncGenerator[list[Item]]:
+async def in_batches(
+    source: AsyncGenerator[Item], interval_s: float, silence_s: float | None = None
+) -> AsyncGenerator[list[Item]]:
     """Passes on what a source yields, at most one list every `interval_s` seconds.
+
+    There is no pause before the second list: the first one of a reply only says that the message is taken, and
+    the first words need not wait for that.
 
     A task of its own reads the source, so that nothing waits while there is nothing to send. However
     this generator ends, the source is closed before it is left.
@@ -19,6 +24,7 @@ async def in_batches(source: AsyncGenerator[Item], interval_s: float) -> AsyncGe
     Args:
         source: read to its end, in its own task.
         interval_s: pause between two lists, in seconds. The last list does not wait for it.
+        silence_s: after so many seconds without anything comes an empty list; None: none ever comes.
 
     Raises:
         Whatever the source raises, after all that it yielded before was passed on.
@@ -36,16 +42,22 @@ async def in_batches(source: AsyncGenerator[Item], interval_s: float) -> AsyncGe
             arrived.set()
 
     reading = asyncio.create_task(read())
+    pause_s = 0.0
     try:
         while items or not reading.done():
-            await arrived.wait()
+            try:
+                await asyncio.wait_for(arrived.wait(), silence_s)
+            except TimeoutError:
+                yield []
+                continue
             arrived.clear()
             if items:
                 batch = items.copy()
                 items.clear()
                 yield batch
                 # Not a sleep: the end of the source ends the pause.
-                await asyncio.wait({reading}, timeout=interval_s)
+                await asyncio.wait({reading}, timeout=pause_s)
+                pause_s = interval_s
         await reading
     finally:
         reading.cancel()

@@ -10,23 +10,26 @@ import re
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import gradio as gr
 
-from agent.conversation import Transcript
 from agent.events import Event
 from agent.reception import BLANK, TROUBLE, Opened, Reception, Refused
 from pages.batches import in_batches
 from pages.markup import Growing
 from pages.view import Showing, history
-from pages.visitors import address_of
+from pages.visitors import Crowded, Desk, address_of
 
 log = logging.getLogger(__name__)
 
 BATCH_S = 0.05
 """Pause between two pieces of a reply, in seconds: Gradio's work is by the piece, not by the length."""
+
+SILENCE_S = 2.0
+"""After so many seconds without news the last piece is told again: only then does Gradio notice that a tab is closed,
+and end a reply that nobody reads."""
 
 LINE_SEPARATOR = "\u2028"
 """Stands for a line break in what the browser sends: it travels through a one-line field, which drops real ones."""
@@ -35,6 +38,7 @@ _PAGE_ID = re.compile(r"[A-Za-z0-9_-]{32}")
 _THUMB = re.compile(r"([0-9]{1,9}) (up|down|none)")
 _LIKED = {"up": True, "down": False, "none": None}
 
+CROWDED = "Many pages are opening from your network. Please load this one again in a moment."
 NOT_TEXT = "Please send the message as text."
 
 
@@ -49,14 +53,16 @@ class Talk:
     """The page's events, and the API's.
 
     What goes to the page is JSON in one string, a whole picture each time: `{"history": [...]}`, or
-    `{"turn": {...}}` with the turn that is being answered, or `{"refused": "a sentence"}`. Earlier
-    messages never travel with a reply.
+    `{"turn": {...}}` with the turn that is being answered, or `{"refused": "a sentence"}`, or none of
+    these while a message waits for an earlier one. Earlier messages never travel with a reply.
     """
 
     reception: Reception
     on_feedback: OnFeedback
     trusted_proxies: int = 0
     """How many `X-Forwarded-For` entries from the right to believe."""
+    desk: Desk = field(default_factory=Desk)
+    """Where pages that open are given what was said."""
 
     async def ask(self, message: Any, conversation: Any, request: gr.Request | None = None) -> AsyncGenerator[str]:
         """Answers a message from the page. An unknown conversation begins empty."""
@@ -77,12 +83,17 @@ class Talk:
             async for piece in pieces:
                 yield piece
 
-    async def load(self, conversation: Any) -> str:
+    async def load(self, conversation: Any, request: gr.Request | None = None) -> str:
         """The conversation so far, for a page that was opened anew."""
         conversation_id = known(conversation)
+        if not conversation_id:
+            return _piece("", history=[])
         try:
-            transcript = await self.reception.store.transcript(conversation_id) if conversation_id else Transcript()
-            turns = await asyncio.to_thread(history, transcript, self.reception.replica.toolkit.tools)
+            async with self.desk.place(self._address(request)):
+                transcript = await self.reception.store.transcript(conversation_id)
+                turns = await asyncio.to_thread(history, transcript, self.reception.replica.toolkit.tools)
+        except Crowded:
+            return _piece(conversation_id, refused=CROWDED)
         except Exception as error:
             return _piece(conversation_id, refused=_trouble(error))
         return _piece(conversation_id, history=turns)
@@ -110,10 +121,10 @@ class Talk:
         events = self.reception.answer(conversation_id, clean(message), self._address(request))
         showing, shown = Showing(self.reception.replica.toolkit.tools), ""
         try:
-            async with aclosing(in_batches(events, BATCH_S)) as batches:
+            async with aclosing(in_batches(events, BATCH_S, SILENCE_S)) as batches:
                 async for batch in batches:
                     showing = _after(showing, batch)
-                    if showing.text != shown:
+                    if showing.text != shown or not batch:
                         shown = showing.text
                         yield shown
         except Refused as refusal:
@@ -128,16 +139,15 @@ class Talk:
 
     async def _told(self, events: AsyncGenerator[Opened | Event], conversation_id: str) -> AsyncGenerator[str]:
         showing, rendering = Showing(self.reception.replica.toolkit.tools), Growing()
+        piece = _piece(conversation_id)
         try:
-            async with aclosing(events):
-                # Told by itself, so that the first words need not wait for the end of a pause.
-                showing = showing.after(await anext(events))
-                yield _piece(conversation_id, turn=showing.for_the_browser(rendering))
-                async with aclosing(in_batches(events, BATCH_S)) as batches:
-                    async for batch in batches:
+            async with aclosing(in_batches(events, BATCH_S, SILENCE_S)) as batches:
+                async for batch in batches:
+                    if batch:
                         showing = _after(showing, batch)
                         rendering = rendering.after(showing.text)
-                        yield _piece(conversation_id, turn=showing.for_the_browser(rendering))
+                        piece = _piece(conversation_id, turn=showing.for_the_browser(rendering))
+                    yield piece
         except Refused as refusal:
             yield _piece(conversation_id, refused=str(refusal))
         except Exception as error:

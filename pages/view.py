@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Literal, assert_never
 
 from agent.conversation import Draft, ToolCall, Transcript, Turn
@@ -19,6 +21,10 @@ State = Literal["waiting", "streaming", "done", "broken", "failed"]
 
 HISTORY_TURNS = 200
 """So many turns come back after a reload."""
+
+HISTORY_CHARACTERS = 60_000
+"""Of these, the last ones with so many characters of text, the last of all in any case: some texts take a hundred times
+as long to render as others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +113,25 @@ def _state_of(turn: Turn) -> State:
 
 def history(transcript: Transcript, tools: Tools) -> list[dict[str, Any]]:
     """The last turns of a conversation as the browser shows them."""
-    turns = zip(transcript.conversation.turns, transcript.numbers, transcript.feedback, strict=True)
+    turns = list(zip(transcript.conversation.turns, transcript.numbers, transcript.feedback, strict=True))
+    sizes = accumulate(len(turn.message) + len(turn.text) for turn, _, _ in reversed(turns))
+    shown = max(1, sum(size <= HISTORY_CHARACTERS for size in sizes))
     return [
         {
             "number": number,
             "question": turn.message,
             "state": _state_of(turn),
-            "blocks": [block.html for block in blocks_of(turn.text)],
+            "blocks": list(_rendered(turn.text)),
             "tools": [{"state": "done", "text": text} for text in _done_in(turn, tools)],
             "liked": liked,
         }
-        for turn, number, liked in list(turns)[-HISTORY_TURNS:]
+        for turn, number, liked in turns[-min(shown, HISTORY_TURNS) :]
     ]
+
+
+@lru_cache(256)
+def _rendered(text: str) -> tuple[str, ...]:
+    return tuple(block.html for block in blocks_of(text))
 
 
 def _done_in(turn: Turn, tools: Tools) -> list[str]:

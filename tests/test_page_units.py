@@ -19,7 +19,7 @@ from agent.reception import Opened
 from agent.toolkit import Arguments, Tool, Visit
 from pages.batches import in_batches
 from pages.markup import Growing, blocks_of
-from pages.view import Showing, history
+from pages.view import HISTORY_CHARACTERS, HISTORY_TURNS, Showing, history
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -168,8 +168,23 @@ async def test_what_comes_during_a_pause_is_one_batch_and_the_end_ends_the_pause
     batches = in_batches(source.read(), FOR_EVER)
     source.give("a")
     assert await anext(batches) == ["a"]
-    source.give("b", "c", None)
-    assert [batch async for batch in batches] == [["b", "c"]]
+    source.give("b")
+    assert await anext(batches) == ["b"]
+    source.give("c", "d", None)
+    assert [batch async for batch in batches] == [["c", "d"]]
+
+
+async def test_a_silence_gives_an_empty_batch_and_loses_nothing() -> None:
+    source = Source()
+    batches = in_batches(source.read(), 0, silence_s=0.01)
+    assert [await anext(batches), await anext(batches)] == [[], []]
+    source.give("a")
+    while not (batch := await anext(batches)):
+        pass
+    assert batch == ["a"]
+    assert await anext(batches) == []
+    await batches.aclose()
+    assert source.closed.is_set()
 
 
 async def test_a_source_without_anything_gives_no_batch() -> None:
@@ -279,3 +294,16 @@ def test_a_conversation_comes_back_with_questions_as_text_and_thumbs() -> None:
             "liked": True,
         }
     ]
+
+
+def remembered(*texts: str) -> Transcript:
+    turns = tuple(Turn(f"question {number}", (Step(Reply(text)),)) for number, text in enumerate(texts))
+    return Transcript(Conversation(turns), tuple(range(len(turns))), (None,) * len(turns))
+
+
+def test_a_long_conversation_comes_back_by_its_end() -> None:
+    long = "word " * (HISTORY_CHARACTERS // 20)
+    assert [turn["number"] for turn in history(remembered(*[long] * 9), TOOLS)] == [6, 7, 8]
+    assert [turn["number"] for turn in history(remembered("short", long * 9), TOOLS)] == [1]
+    assert len(history(remembered(*["short"] * 1000), TOOLS)) == HISTORY_TURNS
+    assert history(remembered(), TOOLS) == []

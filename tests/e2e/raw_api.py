@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,22 +15,20 @@ class RawApi:
     """One session, which the caller names."""
 
     def __init__(self, client: httpx.AsyncClient, functions: dict[str, int]) -> None:
-        self._client = client
-        self._functions = functions
+        self.client = client
+        self.functions = functions
         self.session = secrets.token_hex(8)
 
     async def post(self, name: str, data: Any, **fields: Any) -> str:
         """Calls an event or endpoint by its name. Gives all that comes back, as text: the events, or the refusal."""
         session = fields.get("session_hash", self.session)
-        body = {"fn_index": self._functions[name], "data": data, "session_hash": session} | fields
+        body = {"fn_index": self.functions[name], "data": data, "session_hash": session} | fields
         # Escaped, so that halves of surrogate pairs travel too.
-        joined = await self._client.post("/gradio_api/queue/join", content=json.dumps(body))
+        joined = await self.client.post("/gradio_api/queue/join", content=json.dumps(body))
         if not joined.is_success:
             return f"{joined.status_code} {joined.text}"
         seen: list[str] = []
-        async with self._client.stream(
-            "GET", "/gradio_api/queue/data", params={"session_hash": str(session)}
-        ) as stream:
+        async with self.client.stream("GET", "/gradio_api/queue/data", params={"session_hash": str(session)}) as stream:
             async for line in stream.aiter_lines():
                 seen.append(line)
                 if any(end in line for end in ("process_completed", "close_stream", "unexpected_error")):
@@ -53,8 +51,9 @@ def last_output(events: str) -> str:
 
 
 @asynccontextmanager
-async def raw_api(url: str) -> AsyncGenerator[RawApi]:
-    async with httpx.AsyncClient(base_url=url, timeout=60, headers={"Content-Type": "application/json"}) as client:
+async def raw_api(url: str, headers: Mapping[str, str] | None = None) -> AsyncGenerator[RawApi]:
+    sent = {"Content-Type": "application/json", **(headers or {})}
+    async with httpx.AsyncClient(base_url=url, timeout=60, headers=sent) as client:
         config = (await client.get("/config")).raise_for_status().json()
         functions = {fn["api_name"]: fn["id"] for fn in config["dependencies"] if fn["api_name"]}
         yield RawApi(client, functions)

@@ -81,7 +81,7 @@ def _moment(name: str) -> Column[datetime]:
 
 
 def _alert() -> Column[int]:
-    return Column("alert_id", Integer, ForeignKey("alerts.id"), nullable=False)
+    return Column("alert_id", Integer, ForeignKey("alerts.id"), nullable=False, index=True)
 
 
 turns = Table(
@@ -114,7 +114,7 @@ alerts = Table(
     Column("reason", Words, nullable=False, default=""),
     _moment("created"),
     Column("sent", Moment),
-    Column("conversation_id", Words),  # NULL: it is about no visitor
+    Column("conversation_id", Words, index=True),  # NULL: it is about no visitor
     Column("claimed_by", Words, nullable=False, default="", server_default=""),
     Column("lease", Moment),  # claimed until
     Column("reply_to", BigInteger),  # the message that it answers
@@ -178,7 +178,7 @@ owner_words = Table(
     _words("conversation_id"),
     Column("after", Integer, nullable=False),  # number of the turn that they follow
     _words("text"),
-    Column("answer_id", Integer, ForeignKey("answers.id")),
+    Column("answer_id", Integer, ForeignKey("answers.id"), index=True),
     _words("question"),
     _moment("created"),
     Index(None, "conversation_id"),

@@ -36,7 +36,9 @@ def upgrade() -> None:
     op.add_column("alerts", Column("claimed_by", Text, nullable=False, server_default=""))
     op.add_column("alerts", Column("lease", DateTime(timezone=True)))
     op.add_column("alerts", Column("reply_to", BigInteger))
+    op.create_index("ix_alerts_conversation_id", "alerts", ["conversation_id"])
     for table, kind in (("contacts", "contact"), ("questions", "question")):
+        op.create_index(f"ix_{table}_alert_id", table, ["alert_id"])
         op.execute(_ABOUT_WHOM.format(table=table, kind=kind))
     bind, metadata = op.get_bind(), _metadata()
     metadata.reflect(bind, only=["alerts", "questions"])
@@ -53,7 +55,7 @@ def _metadata() -> MetaData:
         Column("id", Integer, primary_key=True),
         Column("chat_id", Text, nullable=False),
         Column("message_id", BigInteger, nullable=False),
-        Column("alert_id", Integer, ForeignKey("alerts.id"), nullable=False),
+        Column("alert_id", Integer, ForeignKey("alerts.id"), nullable=False, index=True),
         UniqueConstraint("chat_id", "message_id", "alert_id"),
     )
     Table(
@@ -74,7 +76,7 @@ def _metadata() -> MetaData:
         Column("conversation_id", Text, nullable=False),
         Column("after", Integer, nullable=False),
         Column("text", Text, nullable=False),
-        Column("answer_id", Integer, ForeignKey("answers.id")),
+        Column("answer_id", Integer, ForeignKey("answers.id"), index=True),
         Column("question", Text, nullable=False),
         Column("created", time, nullable=False),
         Index(None, "conversation_id"),

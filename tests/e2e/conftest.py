@@ -55,10 +55,14 @@ async def llmock_process(folder: Path) -> AsyncGenerator[Llmock]:
 
 
 @fresh
-async def llmock(llmock_process: Llmock) -> Llmock:
-    """The provider, without memory of earlier tests. In place of the fixture that llmock brings along."""
+async def llmock(llmock_process: Llmock) -> AsyncGenerator[Llmock]:
+    """The provider, without memory of earlier tests. In place of the fixture that llmock brings along.
+
+    The test fails if a strict provider would have refused any of its requests.
+    """
     await llmock_process.reset()
-    return llmock_process
+    yield llmock_process
+    await llmock_process.refuses_nothing()
 
 
 @lasting

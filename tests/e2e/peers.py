@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from tests.e2e.programs import Program, clean_environment, eventually, free_port, python
+from tests.fakes.wire import faults
 
 HERE = Path(__file__).parent
 EMULATOR = HERE / "node_modules" / "telegram-test-api"
@@ -25,6 +26,8 @@ class Llmock:
 
     def __init__(self, url: str) -> None:
         self.base_url = f"{url}/v1"
+        self.refused: list[str] = []
+        """What a strict provider would have found wrong with the requests before the last reset."""
         self._client = httpx.AsyncClient(base_url=f"{url}/_llmock", timeout=10)
 
     async def says(self, text: str, **more: Any) -> None:
@@ -41,8 +44,24 @@ class Llmock:
         answer = (await self._client.get("/requests")).raise_for_status().json()
         return [request["body"] for request in answer["requests"]]
 
+    async def behaves(self) -> None:
+        """Drops the behaviours that are left."""
+        (await self._client.delete("/scenario")).raise_for_status()
+
     async def reset(self) -> None:
+        """Forgets behaviours and requests; of these it keeps what was wrong with them."""
+        self.refused += [fault for request in await self.requests() for fault in faults(request)]
         (await self._client.post("/reset")).raise_for_status()
+
+    async def refuses_nothing(self) -> None:
+        """Resets.
+
+        Raises:
+            AssertionError: a strict provider would have refused a request since this was last asked.
+        """
+        await self.reset()
+        refused, self.refused = self.refused, []
+        assert refused == []
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -82,16 +101,19 @@ class Phone:
 
 
 @asynccontextmanager
-async def llmock(folder: Path) -> AsyncGenerator[Llmock]:
+async def llmock(folder: Path, *options: str) -> AsyncGenerator[Llmock]:
+    """Runs llmock, with more options of its command line. In the end a strict provider must find nothing wrong with
+    any request that it got."""
     port = free_port()
     # A script of the package, beside the interpreter; `-m llmock` does not exist.
     command = python("-c", "from llmock.cli import app; app()", "serve", "--port", str(port), "--tool-mode", "off")
-    command += ["--stream-chunk-delay-ms", str(CHUNK_DELAY_MS), "--log-level", "warning"]
+    command += ["--stream-chunk-delay-ms", str(CHUNK_DELAY_MS), "--log-level", "warning", *options]
     program = Program(command, folder, clean_environment(folder), folder / "llmock.log")
     try:
         await program.answers(f"http://127.0.0.1:{port}/_llmock/requests")
         peer = Llmock(f"http://127.0.0.1:{port}")
         yield peer
+        await peer.refuses_nothing()
         await peer.close()
     finally:
         await program.stop()

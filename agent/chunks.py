@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterable
-from contextlib import aclosing
 from typing import Any
 
 MAX_BYTES = 16_000_000
@@ -13,6 +12,8 @@ MAX_BYTES = 16_000_000
 _NO_DATA = (b":", b"event:", b"id:", b"retry:")
 _BOM = b"\xef\xbb\xbf"
 _END = b"[DONE]"
+_NOTHING = object()
+_DECODER = json.JSONDecoder(strict=False)
 
 
 async def chunks_in(blocks: AsyncIterable[bytes]) -> AsyncGenerator[Any]:
@@ -21,50 +22,59 @@ async def chunks_in(blocks: AsyncIterable[bytes]) -> AsyncGenerator[Any]:
     Raises:
         ValueError: something is neither JSON nor UTF-8, or the body is too long.
     """
-    begun = b""
-    async with aclosing(_lines(blocks)) as lines:
-        async for line in lines:
-            if line.startswith(_NO_DATA):
-                continue
-            is_data = line.startswith(b"data:")
-            payload = line[5:].strip() if is_data else line.strip()
-            if payload == _END:
-                return
-            if not payload:
-                if begun.startswith(b"data:"):
-                    raise ValueError("a broken event")
-                continue
-            payload = begun.removeprefix(b"data:") + payload
-            chunk, whole = _decoded(payload)
-            begun = b"" if whole else (b"data:" if is_data else b"") + payload + b"\n"
-            if whole:
-                yield chunk
-    if begun:
-        raise ValueError("the body ends in the middle")
-
-
-def _decoded(payload: bytes) -> tuple[Any, bool]:
-    """The value, and whether it is complete."""
-    if payload[-1:] not in (b"}", b"]") and payload[:1] in (b"{", b"["):
-        return None, False
-    try:
-        return json.loads(payload.decode("utf-8", "surrogatepass"), strict=False), True
-    except UnicodeDecodeError:
-        raise
-    except ValueError:
-        return None, False
-
-
-async def _lines(blocks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-    rest, read = b"", 0
+    lines, rest, read = _Lines(), b"", 0
     async for block in blocks:
-        if not read:
-            block = block.removeprefix(_BOM)
+        rest += block if read else block.removeprefix(_BOM)
         read += len(block)
         if read > MAX_BYTES:
             raise ValueError("the body is too long")
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            yield line.rstrip(b"\r")
+        *whole, rest = rest.split(b"\n")
+        for line in whole:
+            if (chunk := lines.take(line.rstrip(b"\r"))) is not _NOTHING:
+                yield chunk
+            elif lines.ended:
+                return
     for line in rest.split(b"\r"):
-        yield line
+        if (chunk := lines.take(line)) is not _NOTHING:
+            yield chunk
+    if lines.begun and not lines.ended:
+        raise ValueError("the body ends in the middle")
+
+
+class _Lines:
+    """Chunks from lines: one in a line, or one over several."""
+
+    def __init__(self) -> None:
+        self.begun = b""
+        """A chunk that goes on in the next line."""
+        self.ended = False
+        self._is_data = False
+
+    def take(self, line: bytes) -> Any:
+        """The chunk that this line completes, if it does."""
+        is_data = line.startswith(b"data:")
+        payload = line[5:].strip() if is_data else line.strip()
+        if not payload:
+            if self.begun and self._is_data:
+                raise ValueError("a broken event")
+            return _NOTHING
+        if payload == _END:
+            self.ended = True
+            return _NOTHING
+        if not is_data and line.startswith(_NO_DATA):
+            return _NOTHING
+        payload = self.begun + payload
+        chunk = _decoded(payload)
+        self.begun, self._is_data = (payload + b"\n", is_data) if chunk is _NOTHING else (b"", False)
+        return chunk
+
+
+def _decoded(payload: bytes) -> Any:
+    """The value, if it is complete."""
+    if payload[-1] not in b"}]" and payload[0] in b"{[":
+        return _NOTHING
+    text = payload.decode("utf-8", "surrogatepass")
+    try:
+        return _DECODER.decode(text)
+    except ValueError:
+        return _NOTHING

@@ -22,7 +22,7 @@ _FIELDS_OF_A_CALL = ("index", "id", "type", "function")
 """What the format knows of a call; the rest is the provider's own."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Where providers put them. The first two are sent back, under the name that they came with."""
-_SAYS = ("content", "tool_calls", "function_call", *_THOUGHTS)
+_SAYS = ("tool_calls", "function_call", *_THOUGHTS)
 _FINISHES: dict[str, Finish] = {
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
     **dict.fromkeys(("content_filter", "safety", "recitation", "prohibited_content", "refusal"), "content_filter"),
@@ -78,7 +78,8 @@ class Reading:
         fields = _object(chunk)
         if fields.get("error"):
             raise ProviderFault(fields["error"])
-        self._usage = _read_usage(fields.get("usage")) or self._usage
+        if usage := fields.get("usage"):
+            self._usage = _read_usage(usage) or self._usage
         choice = _first_choice(fields.get("choices"))
         finish = choice.get("finish_reason")
         if finish == "error" or choice.get("error"):
@@ -89,7 +90,7 @@ class Reading:
         elif whole:
             self.finish = self.finish or "stop"
         delta = _object(choice.get("delta"))
-        if any(delta.get(name) for name in _SAYS):
+        if delta.get("content") or any([delta.get(name) for name in _SAYS]):
             self._in_deltas = True
             return self._take_delta(delta, whole=False)
         return self._take_delta(self._news_in(whole), whole=True) if whole else ""
@@ -134,13 +135,14 @@ class Reading:
     def _take_delta(self, delta: dict[str, Any], *, whole: bool) -> str:
         self._came += 1
         for name in _THOUGHTS:
-            if thought := _text_of(delta.get(name)):
+            if name in delta and (thought := _text_of(delta[name])):
                 self._thoughts.append(thought)
                 self._thoughts_field = name
                 break
-        for piece in _call_pieces(delta):
-            self.empty = False
-            self._take_call(piece, new=whole)
+        if "tool_calls" in delta or "function_call" in delta:
+            for piece in _call_pieces(delta):
+                self.empty = False
+                self._take_call(piece, new=whole)
         return self.take_text(_text_of(delta.get("content")))
 
     def _news_in(self, message: dict[str, Any]) -> dict[str, Any]:

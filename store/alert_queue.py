@@ -187,8 +187,7 @@ def mark_kept(connection: Connection, alert_id: int) -> None:
 
 def release_alerts(connection: Connection, now: datetime) -> None:
     connection.execute(update(alerts).where(alerts.c.state == "kept").values(state="pending"))
-    unclaimed = or_(_is_free(now), alerts.c.claimed_by == "")
-    connection.execute(update(alerts).where(_WAITING, unclaimed).values(due=now, claimed_by="", lease=None))
+    connection.execute(update(alerts).where(_WAITING, _is_free(now)).values(due=now, claimed_by="", lease=None))
 
 
 def count_alerts(connection: Connection) -> dict[str, int]:

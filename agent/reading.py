@@ -12,10 +12,9 @@ from agent.arguments import read_arguments
 from agent.conversation import Finish, Reply, ToolCall, Usage, mended
 from agent.hidden import Curtain
 from agent.loose_json import dumps, loads
+from agent.usage import read_usage
 from agent.written_calls import UNREADABLE
 
-MAX_TOKENS = 10**8
-"""A provider that counts more has miscounted."""
 MAX_ID_CHARS = 64
 
 _FIELDS_OF_A_CALL = ("index", "id", "type", "function")
@@ -79,7 +78,7 @@ class Reading:
         if fields.get("error"):
             raise ProviderFault(fields["error"])
         if usage := fields.get("usage"):
-            self._usage = _read_usage(usage) or self._usage
+            self._usage = read_usage(usage) or self._usage
         choice = _first_choice(fields.get("choices"))
         finish = choice.get("finish_reason")
         if finish == "error" or choice.get("error"):
@@ -261,24 +260,6 @@ def _text_of_part(part: Any) -> str:
     fields = _object(part)
     text = fields.get("text") if fields.get("type", "text") in ("text", "output_text") else None
     return text if isinstance(text, str) else ""
-
-
-def _read_usage(usage: Any) -> Usage | None:
-    """What the provider counted; None where it counted nothing, or nothing that can be believed."""
-    fields = _object(usage)
-    prompt, completion = _tokens(fields.get("prompt_tokens")), _tokens(fields.get("completion_tokens"))
-    cached = _tokens(_object(fields.get("prompt_tokens_details")).get("cached_tokens"))
-    return Usage(prompt, min(cached, prompt), completion) if prompt or completion else None
-
-
-def _tokens(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return 0
-    try:
-        tokens = int(float(value))
-    except (ValueError, OverflowError):
-        return 0
-    return tokens if 0 <= tokens <= MAX_TOKENS else 0
 
 
 def _sendable(extra: dict[str, Any]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ async def doubled(
         "FALLBACK_API_KEY": "sk-e2e-TheOtherKeyThatMustNotShow",
         "FALLBACK_MODEL": "second",
     }
-    patience = {"REPLY_TIMEOUT_S": "3", "MAX_CONCURRENT_REPLIES": str(FEW), "DAILY_TOKENS": "0"}
+    patience = {"REPLY_TIMEOUT_S": "5", "MAX_CONCURRENT_REPLIES": str(FEW), "DAILY_TOKENS": "0"}
     folder = tmp_path_factory.mktemp("doubled") / "replica"
     async with site(folder, **provided_by(failing.base_url), **second, **ROOMY, **patience) as running:
         yield running

@@ -19,6 +19,7 @@ from alerts.hearing import Hearing
 from alerts.inbound import KINDS, number_of
 from alerts.pace import back_off_s
 from alerts.selftest import WEBHOOK_PATH, Findings, hook_problem, self_test, token_hint
+from alerts.telegram import present_chat
 from alerts.wire import apart, as_object
 from store.records import StoreError
 from store.store import Store
@@ -129,11 +130,20 @@ class Inbox:
     async def take(self, update: Mapping[str, Any]) -> bool:
         """Does what an update asks for that Telegram has pushed. False: it has to be pushed again."""
         try:
-            await self._hearing.handle(update)
+            await self._handle(update)
         except StoreError as error:
             log.warning("A message to the bot has to wait: %s", error)
             return False
         return True
+
+    async def _handle(self, update: Mapping[str, Any]) -> None:
+        """What cannot be understood counts as done: it must not come again and again."""
+        try:
+            await self._hearing.handle(update)
+        except StoreError:
+            raise
+        except Exception as error:
+            log.error("A message to the bot could not be understood (%s)", type(error).__name__)
 
     async def run(self) -> None:
         """Hears the owner until it is cancelled. A poll under way is left alone then: what it brings comes again."""
@@ -189,7 +199,7 @@ class Inbox:
     # What is asked of Telegram
 
     async def _test(self) -> None:
-        found = await self_test(self._ask, self._chat_id)
+        found = await self_test(self._ask, await present_chat(self._store, self._chat_id))
         self._hearing.bot_name = found.bot
         for problem in found.problems:
             if problem not in self._findings.problems:
@@ -240,18 +250,9 @@ class Inbox:
         found = [as_object(one) for one in cast(list[Any], updates)] if isinstance(updates, list) else []
         for update in found:
             await self._handle(update)
+            if (number := number_of(update)) is not None:
+                self._offset = number + 1  # which the next poll confirms
         return AT_ONCE_S if poll_s and not found and time.monotonic() - began < AT_ONCE_S else 0
-
-    async def _handle(self, update: Mapping[str, Any]) -> None:
-        """The next poll confirms it. What cannot be understood must not come again and again."""
-        try:
-            await self._hearing.handle(update)
-        except StoreError:
-            raise
-        except Exception as error:
-            log.error("A message to the bot could not be understood (%s)", type(error).__name__)
-        if (number := number_of(update)) is not None:
-            self._offset = number + 1
 
     async def _ask(self, method: str, payload: Mapping[str, Any], wait_s: float = 0) -> Any:
         return await apart(lambda: self._api.call(method, payload, wait_s=wait_s))

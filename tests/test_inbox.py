@@ -89,8 +89,9 @@ async def test_a_group_that_got_a_new_number_is_still_heard(store: Store) -> Non
             await api.is_read()
         assert await store.state("paused") is not None
         group.writes("/resume")
-        async with listening(inbox_of(api, store)):
+        async with listening(inbox_of(api, store)) as inbox:
             await api.is_read()
+            assert inbox.status() == "ok"
         assert await store.state("paused") is None
 
 

@@ -119,6 +119,14 @@ async def test_nothing_can_be_fetched_from_the_route(door: httpx.AsyncClient) ->
     assert (await door.get(WEBHOOK_PATH)).status_code == 405
 
 
+async def test_what_cannot_be_understood_is_not_brought_again(api: FakeTelegram, store: Store) -> None:
+    async def broken() -> None:
+        raise ValueError
+
+    inbox = inbox_of(api, store, public_url=PUBLIC, heard=broken)
+    assert await inbox.take(pause())
+
+
 def test_the_secret_is_the_same_in_every_process_and_tells_nothing(api: FakeTelegram) -> None:
     secret = webhook_secret(api.token)
     assert secret == webhook_secret(api.token)

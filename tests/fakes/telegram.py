@@ -98,11 +98,17 @@ class FakeTelegram(WireServer):
     def _get_me(self, _: dict[str, Any]) -> dict[str, Any]:
         return {"id": 123456789, "is_bot": True, "first_name": "Replica", "username": self.username}
 
-    def _get_chat(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def _get_chat(self, payload: dict[str, Any]) -> Status | dict[str, Any]:
         chat_id = str(payload.get("chat_id", ""))
+        if chat_id in self.moved:
+            return self._has_moved(chat_id)
         if chat_id not in self.chats:
             raise Refused(400, "Bad Request: chat not found")
         return {"id": int(chat_id), "type": "private", **self.details.get(chat_id, {})}
+
+    def _has_moved(self, chat_id: str) -> Status:
+        new = {"migrate_to_chat_id": int(self.moved[chat_id])}
+        return _refused(400, "Bad Request: group chat was upgraded to a supergroup chat", new)
 
     def _set_my_commands(self, payload: dict[str, Any]) -> bool:
         commands: list[dict[str, str]] = payload.get("commands", [])
@@ -117,8 +123,7 @@ class FakeTelegram(WireServer):
     def _send_message(self, payload: dict[str, Any]) -> Status | dict[str, Any]:
         chat_id, text = str(payload.get("chat_id", "")), payload.get("text")
         if chat_id in self.moved:
-            new = {"migrate_to_chat_id": int(self.moved[chat_id])}
-            return _refused(400, "Bad Request: group chat was upgraded to a supergroup chat", new)
+            return self._has_moved(chat_id)
         if chat_id not in self.chats:
             raise Refused(400, "Bad Request: chat not found")
         if chat_id in self.blocked:

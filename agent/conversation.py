@@ -8,6 +8,7 @@ Row ids, clocks and the provider's dictionaries live elsewhere; `to_wire` is the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,6 +22,22 @@ Finish = Literal["stop", "length", "content_filter", "tool_calls", "cut"]
 
 UNSAID = "…"
 """Stands on the wire for an answer of which the visitor saw nothing: providers refuse an empty one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A paragraph of what the owner has written, with where it stands."""
+
+    file: str
+    """Path below the knowledge folder."""
+    heading: str
+    """The headings above it, outermost first, joined by ` › `; may be empty."""
+    text: str
+
+    @property
+    def label(self) -> str:
+        """Names it to people and models."""
+        return f"{self.file} › {self.heading}" if self.heading else self.file
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,8 @@ class Reply:
     """The model's thoughts, wherever they stood: never shown."""
     extra: tuple[tuple[str, Any], ...] = ()
     """Fields that the provider wants back in the same turn, its thoughts among them, under its own names for them."""
+    sources: tuple[str, ...] = ()
+    """Labels of what the text rests on, as the model names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +118,8 @@ class Turn:
     steps: tuple[Step, ...]
     aside: str = ""
     """What the owner in person wrote to the visitor afterwards."""
+    found: tuple[Passage, ...] = ()
+    """Passages that were found for the message, where not all of them are in the persona."""
 
     def __post_init__(self) -> None:
         if not self.steps or self.steps[-1].reply.calls:
@@ -172,14 +193,16 @@ class Draft:
 
     message: str
     steps: tuple[Step, ...] = field(default=())
+    found: tuple[Passage, ...] = ()
+    """See Turn."""
 
     def and_then(self, step: Step) -> Draft:
-        return Draft(self.message, (*self.steps, step))
+        return replace(self, steps=(*self.steps, step))
 
     def ended(self, reply: Reply) -> Turn:
         """The turn with `reply` as its last word; calls that were never run are left out."""
-        last = Reply(text=reply.text, finish=reply.finish, usage=reply.usage)
-        return Turn(self.message, (*self.steps, Step(last)))
+        last = Reply(text=reply.text, finish=reply.finish, usage=reply.usage, sources=reply.sources)
+        return Turn(self.message, (*self.steps, Step(last)), found=self.found)
 
 
 def mended(text: str) -> str:
@@ -211,14 +234,39 @@ def to_wire(system: str, conversation: Conversation, draft: Draft, notice: str =
     wire: list[WireMessage] = [{"role": "system", "content": leading}]
     taken: set[str] = set()
     for turn in conversation.turns[conversation.summarised :]:
-        wire.append({"role": "user", "content": turn.message})
+        wire.append({"role": "user", "content": _asked(turn.message, turn.found)})
         wire.extend(_steps_to_wire(turn.steps, taken, current=False))
         if turn.aside:
             quoted = json.dumps(turn.aside, ensure_ascii=False)  # as data: it ends where its quotes end
             wire[-1]["content"] += f"\n\n[The owner wrote to the visitor in person: {quoted}]"
-    wire.append({"role": "user", "content": draft.message})
+    wire.append({"role": "user", "content": _asked(draft.message, draft.found)})
     wire.extend(_steps_to_wire(draft.steps, taken, current=True))
     return wire
+
+
+def footnote(sources: Iterable[str]) -> str:
+    """The last line of a text, which names what it rests on; empty where nothing is named."""
+    names = "; ".join(sources)
+    return f"\n\nSources: {names}" if names else ""
+
+
+def inert(text: str) -> str:
+    """Text that cannot close the element that it stands in, nor open one."""
+    return _ELEMENT.sub(r"(\1)", text)
+
+
+_ELEMENT = re.compile(r"<(/?\s*(?:file|knowledge|answers?|passages?)\b[^<>]*)>?", re.IGNORECASE)
+
+
+def _asked(message: str, found: Sequence[Passage]) -> str:
+    """The message, with what was found for it. A visitor cannot write such passages."""
+    if not found:
+        return message
+    passages = "\n".join(
+        f"<passage from={json.dumps(inert(one.label), ensure_ascii=False)}>\n{inert(one.text)}\n</passage>"
+        for one in found
+    )
+    return f"{inert(message)}\n\n<passages>\n{passages}\n</passages>"
 
 
 def _steps_to_wire(steps: Sequence[Step], taken: set[str], *, current: bool) -> list[WireMessage]:
@@ -226,7 +274,8 @@ def _steps_to_wire(steps: Sequence[Step], taken: set[str], *, current: bool) -> 
     for step in steps:
         reply = step.reply
         if not reply.calls:
-            wire.append({"role": "assistant", "content": reply.text.strip() or UNSAID})
+            # With its sources, so that a model which reads how it answered goes on naming them.
+            wire.append({"role": "assistant", "content": (reply.text.strip() or UNSAID) + footnote(reply.sources)})
             continue
         ids = [_unused_id(call.id, taken) for call in reply.calls]
         named = zip(reply.calls, ids, strict=True)

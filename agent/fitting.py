@@ -44,6 +44,7 @@ def estimate_tokens(text: str) -> int:
 def turn_tokens(turn: Turn) -> int:
     """How many tokens a turn takes in a request."""
     tokens = estimate_tokens(turn.message) + MESSAGE_TOKENS
+    tokens += sum(estimate_tokens(one.label + one.text) + MESSAGE_TOKENS for one in turn.found)
     for step in turn.steps:
         tokens += estimate_tokens(step.reply.text) + MESSAGE_TOKENS
         tokens += sum(estimate_tokens(call.name + call.arguments) + MESSAGE_TOKENS for call in step.reply.calls)

@@ -14,10 +14,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from agent.conversation import Conversation, Draft, Reply, ToolCall, ToolResult, WireMessage, to_wire
+from agent.conversation import Conversation, Draft, Passage, Reply, ToolCall, ToolResult, WireMessage, to_wire
 from agent.events import Event, Replied, TextDelta, ToolFinished, ToolStarted, TurnFinished, keep_answered
 from agent.model import ChatModel, ModelError, TooLong
 from agent.persona import shortened
+from agent.sources import Footnote, given, without_footnote
 from agent.toolkit import ToolError, Toolkit, Visit
 
 log = logging.getLogger(__name__)
@@ -53,10 +54,16 @@ class Replica:
     """Wall clock of a whole turn, in seconds."""
     shrunk: bool = False
     """Its persona was shortened."""
+    known: frozenset[str] = frozenset()
+    """Labels of what stands in the persona: what a reply may name as its source."""
 
 
 async def respond(
-    replica: Replica, conversation: Conversation, message: str, conversation_id: str = ""
+    replica: Replica,
+    conversation: Conversation,
+    message: str,
+    conversation_id: str = "",
+    found: tuple[Passage, ...] = (),
 ) -> AsyncGenerator[Event]:
     """Answers one message.
 
@@ -65,13 +72,14 @@ async def respond(
         conversation: what was said before.
         message: what the visitor says now.
         conversation_id: passed to the tools, which store under it.
+        found: passages of the knowledge for this message, where not all of it is in the persona.
 
     Yields:
         Events as they happen; the last one is TurnFinished, whatever the provider does.
     """
     deadline = asyncio.get_running_loop().time() + replica.reply_timeout_s
     visit = Visit(conversation_id, conversation, message)
-    draft, notice = Draft(message), ""
+    draft, notice = Draft(message, found=found), ""
     done: dict[tuple[str, str], str] = {}
     rounds, closing, asked_again = 0, False, False
 
@@ -97,6 +105,7 @@ async def respond(
         # 3. Text without a call is the answer. A blank one is asked for once more, without tools.
         if closing or not reply.calls:
             if reply.text.strip() or asked_again:
+                reply = replace(reply, sources=given(reply.sources, labels(replica, conversation, draft)))
                 yield finished(replica, draft, reply, rounds)
                 return
             closing = asked_again = True
@@ -121,19 +130,20 @@ async def respond(
 async def complete(
     replica: Replica, wire: list[WireMessage], deadline: float, *, closing: bool
 ) -> AsyncGenerator[TextDelta | Replied]:
-    """One completion. What was shown of a broken stream stands, and its Reply says `cut`.
+    """One completion, the line with its sources taken out. What was shown of a broken stream stands, and its Reply
+    says `cut`.
 
     Raises:
         ModelError: there is no reply, and nothing was shown.
     """
-    reply, shown = Reply(), ""
+    reply, shown, footnote = Reply(), "", Footnote()
     stream = replica.model.stream(wire, replica.toolkit.schemas, "none" if closing else "auto")
     try:
         async with aclosing(stream) as pieces:
             while (piece := await next_piece(pieces, deadline)) is not None:
                 if isinstance(piece, Reply):
                     reply = piece
-                elif piece:
+                elif piece := footnote.let_through(piece):
                     shown += piece
                     yield TextDelta(piece)
     except TimeoutError:
@@ -142,7 +152,7 @@ async def complete(
             raise ModelError(late) from None
         log.warning("A reply was cut off. %s", late)
         reply = Reply(shown, finish="cut")
-    yield Replied(reply)
+    yield Replied(without_footnote(reply))
 
 
 async def next_piece(pieces: AsyncGenerator[str | Reply], deadline: float) -> str | Reply | None:
@@ -191,6 +201,12 @@ def take_back(toolkit: Toolkit, calls: Sequence[ToolCall], results: Sequence[Too
         call.name if call.name in toolkit.tools else "an unknown tool" for call in calls if call.id not in answered
     ]
     return " ".join(NOTICE.format(name) for name in dict.fromkeys(names))
+
+
+def labels(replica: Replica, conversation: Conversation, draft: Draft) -> frozenset[str]:
+    """What the model was given to go by: it may name nothing else as its source."""
+    found = [one for turn in (*conversation.turns[conversation.summarised :], draft) for one in turn.found]
+    return replica.known.union(label for one in found for label in (one.file, one.label))
 
 
 def finished(replica: Replica, draft: Draft, reply: Reply, rounds: int) -> TurnFinished:

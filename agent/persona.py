@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.conversation import inert
 from agent.knowledge import Knowledge
 from agent.toolkit import Tool
 
@@ -92,13 +92,6 @@ def _files(knowledge: Knowledge, budget: int) -> str:
     whole = "\n".join(files)[:budget]
     return f"{OPENING}{whole}{CLOSING}"
 
-
-def inert(text: str) -> str:
-    """Text that cannot close the element that it stands in."""
-    return _ELEMENT.sub(r"(\1)", text)
-
-
-_ELEMENT = re.compile(r"<(/?\s*(?:file|knowledge|answers?)\b[^<>]*)>?", re.IGNORECASE)
 
 RULES = """\
 You are {name}. You are the digital replica of {name} on {name}'s own page, and you talk with a visitor: \

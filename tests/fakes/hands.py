@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 
 from pydantic import Field
 
-from agent.conversation import Conversation, Turn
+from agent.conversation import Conversation, Passage, Turn
 from agent.events import Event, TurnFinished
 from agent.loop import Replica, respond
 from agent.toolkit import Arguments, Tool, Toolkit, Visit
@@ -51,7 +51,12 @@ async def all_of(events: AsyncGenerator[Event]) -> list[Event]:
     return [event async for event in events]
 
 
-async def turn_of(replica: Replica, message: str = "Hi", conversation: Conversation | None = None) -> Turn:
-    events = await all_of(respond(replica, conversation or Conversation(), message))
+async def turn_of(
+    replica: Replica,
+    message: str = "Hi",
+    conversation: Conversation | None = None,
+    found: tuple[Passage, ...] = (),
+) -> Turn:
+    events = await all_of(respond(replica, conversation or Conversation(), message, found=found))
     assert isinstance(events[-1], TurnFinished)
     return events[-1].turn

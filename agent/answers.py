@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from agent.conversation import inert
+from agent.passages import inert
 
 OPENING = "\n<answers>\n"
 CLOSING = "\n</answers>"

@@ -8,11 +8,12 @@ Row ids, clocks and the provider's dictionaries live elsewhere; `to_wire` is the
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
+
+from agent.passages import Passage, footnote, with_passages
 
 WireMessage = dict[str, Any]
 """One message as the chat-completions format has it."""
@@ -22,22 +23,6 @@ Finish = Literal["stop", "length", "content_filter", "tool_calls", "cut"]
 
 UNSAID = "…"
 """Stands on the wire for an answer of which the visitor saw nothing: providers refuse an empty one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A paragraph of what the owner has written, with where it stands."""
-
-    file: str
-    """Path below the knowledge folder."""
-    heading: str
-    """The headings above it, outermost first, joined by ` › `; may be empty."""
-    text: str
-
-    @property
-    def label(self) -> str:
-        """Names it to people and models."""
-        return f"{self.file} › {self.heading}" if self.heading else self.file
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,39 +219,14 @@ def to_wire(system: str, conversation: Conversation, draft: Draft, notice: str =
     wire: list[WireMessage] = [{"role": "system", "content": leading}]
     taken: set[str] = set()
     for turn in conversation.turns[conversation.summarised :]:
-        wire.append({"role": "user", "content": _asked(turn.message, turn.found)})
+        wire.append({"role": "user", "content": with_passages(turn.message, turn.found)})
         wire.extend(_steps_to_wire(turn.steps, taken, current=False))
         if turn.aside:
             quoted = json.dumps(turn.aside, ensure_ascii=False)  # as data: it ends where its quotes end
             wire[-1]["content"] += f"\n\n[The owner wrote to the visitor in person: {quoted}]"
-    wire.append({"role": "user", "content": _asked(draft.message, draft.found)})
+    wire.append({"role": "user", "content": with_passages(draft.message, draft.found)})
     wire.extend(_steps_to_wire(draft.steps, taken, current=True))
     return wire
-
-
-def footnote(sources: Iterable[str]) -> str:
-    """The last line of a text, which names what it rests on; empty where nothing is named."""
-    names = "; ".join(sources)
-    return f"\n\nSources: {names}" if names else ""
-
-
-def inert(text: str) -> str:
-    """Text that cannot close the element that it stands in, nor open one."""
-    return _ELEMENT.sub(r"(\1)", text)
-
-
-_ELEMENT = re.compile(r"<(/?\s*(?:file|knowledge|answers?|passages?)\b[^<>]*)>?", re.IGNORECASE)
-
-
-def _asked(message: str, found: Sequence[Passage]) -> str:
-    """The message, with what was found for it. A visitor cannot write such passages."""
-    if not found:
-        return message
-    passages = "\n".join(
-        f"<passage from={json.dumps(inert(one.label), ensure_ascii=False)}>\n{inert(one.text)}\n</passage>"
-        for one in found
-    )
-    return f"{inert(message)}\n\n<passages>\n{passages}\n</passages>"
 
 
 def _steps_to_wire(steps: Sequence[Step], taken: set[str], *, current: bool) -> list[WireMessage]:

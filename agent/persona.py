@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.conversation import inert
 from agent.knowledge import Knowledge
+from agent.passages import inert
 from agent.toolkit import Tool
 
 NOBODY = "the owner of this page"

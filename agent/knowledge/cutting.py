@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from agent.knowledge.values import Document, Passage
+from agent.passages import Passage
+from agent.knowledge.values import Document
 
 LONGEST = 1200
 """Characters of a passage, about: what a search finds and a reply quotes should say one thing."""

@@ -6,20 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent.passages import Passage
+
 
 class Unreadable(Exception):
     """A file cannot be read. The text says why and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A paragraph with where it stands."""
-
-    file: str
-    """Path below the knowledge folder."""
-    heading: str
-    """The headings above it, outermost first, joined by ` › `; may be empty."""
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Says what came of each file, and which questions of visitors no file answers: `python -m agent.knowledge [folder]`."""
+"""`python -m agent.knowledge [folder]`: what came of each file, and which questions of visitors no file answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from agent.knowledge.folder import load_knowledge
-from agent.knowledge.lint import is_english, left_open
+from agent.knowledge.lint import Question, is_english, left_open
 from agent.knowledge.values import Knowledge
 from agent.settings import SettingsError, load_settings, read_environment
 
@@ -34,33 +34,27 @@ def main(arguments: Sequence[str], out: TextIO) -> int:
         out.write(f"{error}\n")
         return 2
     knowledge = load_knowledge(folder)
-    out.writelines(f"{line}\n" for line in report(knowledge))
+    missing = left_open(knowledge.passages) if is_english(knowledge.passages) else None
+    out.writelines(f"{line}\n" for line in report(knowledge, missing))
     if not folder.is_dir():
         return 2
-    return int(bool(knowledge.problem) or _to_do(knowledge))
+    return int(bool(knowledge.problem or missing) or any(found.needs_care for found in knowledge.reports))
 
 
-def report(knowledge: Knowledge) -> Iterator[str]:
-    """What came of the files, a line each, then the questions that they leave open."""
+def report(knowledge: Knowledge, missing: Sequence[Question] | None) -> Iterator[str]:
+    """What came of the files, a line each, then the questions that they leave open; None: it cannot be told."""
     yield from (found.line() for found in knowledge.reports)
     if knowledge.problem:
         yield knowledge.problem
         return
     yield ""
-    if not is_english(knowledge.passages):
+    if missing is None:
         yield "Your files are not in English, so whether they answer what visitors always ask cannot be told."
-        return
-    missing = left_open(knowledge.passages)
-    if not missing:
+    elif missing:
+        yield f"No answer was found to {len(missing)} of the questions that visitors always ask. Add:"
+        yield from (f"- {question.asked} {question.hint[0].upper()}{question.hint[1:]}" for question in missing)
+    else:
         yield "Every question that visitors always ask is answered."
-        return
-    yield f"No answer was found to {len(missing)} of the questions that visitors always ask. Add:"
-    yield from (f"- {question.asked} {question.hint[0].upper()}{question.hint[1:]}" for question in missing)
-
-
-def _to_do(knowledge: Knowledge) -> bool:
-    is_open = is_english(knowledge.passages) and bool(left_open(knowledge.passages))
-    return is_open or any(found.needs_care for found in knowledge.reports)
 
 
 if __name__ == "__main__":

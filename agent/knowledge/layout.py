@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from agent.knowledge.columns import Line, Run, in_order
@@ -31,40 +31,50 @@ COUNTER = re.compile(
 )
 """A page's number, alone or with how many there are."""
 COUNTED = re.compile(r"(?:page|seite|página|pagina|strona|sida)\W*\d+|\d+\s*(?:of|/|von)\s*\d+", re.IGNORECASE)
-EDGE_LINES = 3
-"""So many lines at the top and at the bottom of a page may be running ones."""
+MARGIN = 0.1
+"""Of a page's height, above and below, where running lines stand."""
+EDGE_LINES = 4
 
 
-def laid_out(pages: Sequence[Sequence[Run]]) -> str:
+@dataclass(frozen=True, slots=True)
+class Page:
+    runs: Sequence[Run]
+    height: float
+    """In points."""
+
+
+def laid_out(pages: Sequence[Page]) -> str:
     """The text of a document: headings as Markdown, paragraphs joined, running lines taken out."""
-    ordered = [in_order(page) for page in pages]
-    running, seen = _running(ordered), set[str]()
-    lines: list[Line] = []
-    for page in ordered:
-        edges = set(_edges(page))
-        lowest = min((line.y for line in page), default=0.0)
-        for line in page:
-            if line not in edges or not _is_running(line, running, seen, is_last=line.y <= lowest):
-                lines.append(replace(line, text=BULLET.sub("- ", line.text)))
-    lines = [line for line in lines if not line.aside] + [line for line in lines if line.aside]
-    return "\n".join(_paragraphs(lines))
+    ordered = [in_order(page.runs) for page in pages]
+    edges = [set(_edges(lines, page.height)) for lines, page in zip(ordered, pages, strict=True)]
+    running, seen = _running(edges), set[str]()
+    kept: list[Line] = []
+    for lines, edge in zip(ordered, edges, strict=True):
+        lowest = min((line.y for line in lines), default=0.0)
+        for line in lines:
+            if line not in edge or not _is_running(line, running, seen, is_last=line.y <= lowest):
+                kept.append(replace(line, text=BULLET.sub("- ", line.text)))
+    kept = [line for line in kept if not line.aside] + [line for line in kept if line.aside]
+    return "\n".join(_paragraphs(kept))
 
 
-def _edges(page: Sequence[Line]) -> list[Line]:
-    by_height = sorted(page, key=lambda line: -line.y)
-    return by_height[:EDGE_LINES] + by_height[EDGE_LINES:][-EDGE_LINES:]
+def _edges(lines: Sequence[Line], height: float) -> list[Line]:
+    """What stands in the margin above and below, if it is no more than a few lines."""
+    above = [line for line in lines if line.y > (1 - MARGIN) * height]
+    below = [line for line in lines if line.y < MARGIN * height]
+    return [line for edge in (above, below) if len(edge) <= EDGE_LINES for line in edge]
 
 
 def _masked(text: str) -> str:
     return re.sub(r"\d+", "0", " ".join(text.split()).lower())
 
 
-def _running(pages: Sequence[Sequence[Line]]) -> set[str]:
+def _running(edges: Sequence[set[Line]]) -> set[str]:
     """What stands at the edge of most pages, but for its numbers."""
-    if len(pages) < 2:
+    if len(edges) < 2:
         return set()
-    found = Counter(text for page in pages for text in {_masked(line.text) for line in _edges(page)})
-    return {text for text, times in found.items() if times >= max(2, 0.6 * len(pages))}
+    found = Counter(text for edge in edges for text in {_masked(line.text) for line in edge})
+    return {text for text, times in found.items() if times >= max(2, 0.6 * len(edges))}
 
 
 def _is_running(line: Line, running: set[str], seen: set[str], *, is_last: bool) -> bool:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from agent.knowledge.columns import Run
-from agent.knowledge.layout import laid_out
+from agent.knowledge.layout import Page, laid_out
 from agent.knowledge.text import clean
 from agent.knowledge.values import Reading, Unreadable
 
@@ -37,20 +37,24 @@ def read_pdf(data: bytes) -> Reading:
             raise Unreadable(LOCKED) from error
         raise Unreadable("damaged; open it and save it again as PDF") from error
     count: int = len(document)
-    pages = [list(_runs(document, number)) for number in range(min(count, MAX_PAGES))]
-    if not any(pages):
+    pages = [_page(document, number) for number in range(min(count, MAX_PAGES))]
+    if not any(page.runs for page in pages):
         raise Unreadable("no text on any page (a scan?); save it with text recognition, or write the facts down")
     detail = f"only the first {MAX_PAGES} pages; keep those that are about you" if count > MAX_PAGES else ""
     return Reading(clean(laid_out(pages)), pages=count, detail=detail)
 
 
-def _runs(document: Any, number: int) -> Iterator[Run]:
-    """The pieces of a page's lines, in the order in which they were painted."""
+def _page(document: Any, number: int) -> Page:
     pdfium: Any = import_module("pypdfium2")
     try:
-        text_page = document[number].get_textpage()
+        page = document[number]
+        return Page(tuple(_runs(page.get_textpage())), page.get_height())
     except pdfium.PdfiumError:
-        return  # one damaged page; the others may be whole
+        return Page((), 0.0)  # one damaged page; the others may be whole
+
+
+def _runs(text_page: Any) -> Iterator[Run]:
+    """The pieces of a page's lines, in the order in which they were painted."""
     raw: Any = import_module("pypdfium2.raw")
     box = raw.FS_RECTF()
     letters, pen, made, spaced = "", [0.0, 0.0, 0.0, 0.0], 0, False

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 LOOK_AGAIN_S = 30.0
 """How often the worker looks into the store unasked, in seconds."""
 A_MOMENT_S = 0.05
-"""How long it leaves an alert to another worker that is just taking it, in seconds."""
+"""How long it waits at least where there is nothing to do, in seconds: another worker may be just taking an alert."""
 HOUR = timedelta(hours=1)
 
 
@@ -48,7 +48,7 @@ class Delivery:
         now = self._now()
         channels = await self._ways.open()
         if self._ways.channels and not channels:
-            return min(LOOK_AGAIN_S, max(0.0, self._ways.closed_s()))
+            return min(LOOK_AGAIN_S, max(A_MOMENT_S, self._ways.closed_s()))
         if channels and not self._released:
             await self._store.release_alerts(now)  # a restart may have mended what they waited for
             self._released = True

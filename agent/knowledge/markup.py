@@ -66,6 +66,8 @@ class _Writer:
         """Line ends owed before the next text."""
         self.spaced = False
         """Whether a space is owed before it."""
+        self.begun = False
+        """Whether an item's mark stands, and its text does not yet."""
         self.verbatim = 0
         self.row: list[list[str]] = []
         """The cells of the open row. While one is open, text goes into it."""
@@ -104,7 +106,7 @@ class _Writer:
         elif self.spaced and target and not target[-1].endswith((" ", "\n")):
             target.append(" ")
         target.append(text)
-        self.spaced = False
+        self.spaced = self.begun = False
         if not self.row:
             self.gap = 0
 
@@ -133,6 +135,7 @@ class _Writer:
             self.lists[-1] += 1
         if not self.row:
             self._put(f"{number}. " if number else "- ")
+            self.begun = True
 
     def _close(self, name: str) -> None:
         if name in ("ul", "ol"):
@@ -162,7 +165,7 @@ class _Writer:
     def _break(self, lines: int) -> None:
         if self.row:
             self.spaced = True
-        else:
+        elif not self.begun:
             self.gap = max(self.gap, lines)
 
 

@@ -61,7 +61,7 @@ def read_json(data: bytes) -> Reading:
     lines: list[str] = []
     whole = _spread(values, lines)
     detail = "" if whole else TOO_MANY.format(MAX_VALUES, "values")
-    return Reading(clean("\n".join(lines)), detail=detail)
+    return Reading(clean(re.sub(r"\n{3,}", "\n\n", "\n".join(lines))), detail=detail)
 
 
 def read_card(data: bytes) -> Reading:

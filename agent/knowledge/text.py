@@ -23,6 +23,9 @@ MARKS = (
 
 WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 
+BETWEEN_WORDS = " \n。，、"
+CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+"""Bytes that no code page uses for text."""
 BEYOND_ASCII = bytes(range(128, 256))
 
 SAMPLE_BYTES = 200_000
@@ -57,8 +60,8 @@ def decode(data: bytes) -> str:
     except UnicodeDecodeError:
         if _is_damaged_utf8(data):
             return data.decode(errors="replace")
-    if re.search(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]", data):
-        raise Unreadable(BINARY)
+    if CONTROLS.search(data):
+        return _wide(data)
     return data.decode(_code_page(data), errors="replace")
 
 
@@ -86,21 +89,22 @@ def damage(text: str) -> str:
 
 def _wide(data: bytes) -> str:
     """Two or four bytes a character, without a mark. Text has spaces or line ends, and few rare characters."""
-    best, sense = "", 0.9
+    best, most = "", 0.9
     for encoding in WIDE:
         try:
             sample = data[: SAMPLE_BYTES // 4 * 4].decode(encoding)
         except UnicodeDecodeError:
             continue
-        found = sum(map(_makes_sense, sample)) / len(sample) if sample else 0
-        if found > sense:
-            best, sense = encoding, found
-    if not best:
-        # A few NULs between letters are a slip of the program that wrote them.
-        if data.count(0) < len(data) / 20 and not re.search(rb"[\x01-\x08\x0e-\x1a]", data):
-            return decode(data.replace(b"\0", b""))
-        raise Unreadable(BINARY)
-    return data.decode(best, errors="replace")
+        # With the bytes in the wrong order, letters may well become letters of another script, but spaces do not.
+        sense = sum(map(_makes_sense, sample)) / len(sample) + sum(map(sample.count, BETWEEN_WORDS)) / len(sample)
+        if sense > most:
+            best, most = encoding, sense
+    if best:
+        return data.decode(best, errors="replace")
+    # A few NULs between letters are a slip of the program that wrote them.
+    if data.count(0) < len(data) / 20 and not CONTROLS.search(data):
+        return decode(data.replace(b"\0", b""))
+    raise Unreadable(BINARY)
 
 
 def _makes_sense(character: str) -> bool:

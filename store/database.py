@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,18 +96,26 @@ def _make_folder(address: URL) -> None:
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # BEGIN is ours to say, see WRITES
-    for pragma in (
-        f"busy_timeout = {LOCKED_S * 1000}",
-        "journal_mode = WAL",
-        "synchronous = NORMAL",
-        "foreign_keys = ON",
-    ):
-        connection.execute(f"PRAGMA {pragma}").close()
+    wait = f"busy_timeout = {LOCKED_S * 1000}"
+    with _closed_on_failure(connection):
+        for pragma in (wait, "journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}").close()
 
 
 def _set_up_postgresql(connection: Any, _record: object) -> None:
-    connection.execute(f"SET lock_timeout = '{LOCKED_S}s'")
-    connection.commit()
+    with _closed_on_failure(connection):
+        connection.execute(f"SET lock_timeout = '{LOCKED_S}s'")
+        connection.commit()
+
+
+@contextmanager
+def _closed_on_failure(connection: Any) -> Generator[None]:
+    """The pool does not know it yet, and would leave it open."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _begin_sqlite(connection: Connection) -> None:

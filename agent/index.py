@@ -97,6 +97,10 @@ class Index:
         """How many passages have a word, in any of its forms."""
         return self._reading(lambda connection: rows.count(connection, word))
 
+    def size(self) -> int:
+        """How many passages there are."""
+        return self._reading(rows.size)
+
     def passages(self) -> tuple[Passage, ...]:
         """All of them, by file, in their order."""
         return self._reading(lambda connection: tuple(rows.all_passages(connection)))
@@ -148,12 +152,13 @@ class Index:
     def _find(
         self, connection: sqlite3.Connection, asked: Asked, limit: int, meant: Floats | None
     ) -> tuple[Found, ...]:
-        rankings = [rows.by_words(connection, asked)]
+        by_words = rows.by_words(connection, asked)
+        by_meaning: Sequence[int] = ()
         if meant is not None:
             sketches = self._current_sketches(connection)
             if sketches.share >= MOST:
-                rankings.append(sketches.nearest(connection, meant, rows.POOL))
-        return rows.fetch(connection, fused(*rankings), limit)
+                by_meaning = sketches.nearest(connection, meant, rows.POOL)
+        return rows.fetch(connection, fused(by_words, by_meaning), limit)
 
     def _current_sketches(self, connection: sqlite3.Connection) -> Sketches:
         version = int(fact(connection, "version"))

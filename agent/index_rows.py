@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.asking import Asked, expression, spaced
-from agent.fusing import Floats, sketch, unit
+from agent.fusing import Floats, sketch, small, unit
 from agent.index_file import fact
 from agent.knowledge import Passage
 from agent.watching import Stamp
@@ -139,6 +139,10 @@ def count(connection: sqlite3.Connection, term: str) -> int:
     return connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (expression((term,)),)).fetchone()[0]
 
 
+def size(connection: sqlite3.Connection) -> int:
+    return connection.execute("SELECT count(*) FROM passages").fetchone()[0]
+
+
 def all_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
     query = "SELECT f.name, p.heading, p.text FROM passages p JOIN files f ON f.id = p.file ORDER BY f.name, p.id"
     return (Passage(*row) for row in connection.execute(query))
@@ -179,8 +183,7 @@ def keep_vectors(connection: sqlite3.Connection, digests: Sequence[bytes], vecto
             "INSERT OR IGNORE INTO sketches (digest, bits) VALUES (?, ?)", (its_digest, sketch(row).tobytes())
         )
         if place.rowcount:
-            halves = row.astype("float16").tobytes()
-            connection.execute("INSERT INTO vectors VALUES (?, ?)", (place.lastrowid, halves))
+            connection.execute("INSERT INTO vectors VALUES (?, ?)", (place.lastrowid, small(row).tobytes()))
 
 
 def digest(*parts: str) -> bytes:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ Terms = dict[str, str]
 MAX_QUESTION_CHARS = 600
 """Of a longer message the questions are looked up, else its beginning."""
 MAX_QUOTED = 3
+CANDIDATES = 16
+"""Of large knowledge, so many passages are encoded for each question."""
 BESIDE = 0.8
 """What it takes to be quoted beside the best passage: this share of its rank."""
 
@@ -65,6 +67,8 @@ class Search:
     passages: tuple[Passage, ...]
     holders: dict[str, Positions]
     """For each stem, the passages that have it."""
+    rarity: dict[str, float] | None
+    """By stem, of words in a whole that these passages are a part of; None: they are the whole."""
     headings: dict[str, tuple[Passage, ...]]
     """What stands under a heading that is a question."""
     meaning: Meaning | None
@@ -111,15 +115,68 @@ class Search:
         total = 0.0
         for stem in terms:
             holders = self.holders.get(stem)
-            rarity = math.log(1 + len(self.passages) / (0.5 + (0 if holders is None else len(holders))))
+            held_by = 0 if holders is None else len(holders)
+            rarity = self.rarity[stem] if self.rarity else _rarity(len(self.passages), held_by)
             total += rarity
             if holders is not None:
                 cover[holders] += rarity
         return cover / np.float32(total or 1)
 
 
+class Whole(Protocol):
+    """What the search needs of an index over knowledge that is too large to be encoded."""
+
+    def find(
+        self, question: str, context: str = "", limit: int = 8, vector: Floats | None = None
+    ) -> Sequence[HasPassage]: ...
+
+    def count(self, word: str) -> int:
+        """How many passages have a word."""
+        ...
+
+    def size(self) -> int:
+        """How many passages there are."""
+        ...
+
+
+class HasPassage(Protocol):
+    @property
+    def passage(self) -> Passage: ...
+
+
+class LargeSearch:
+    """As `Search`, over what an index holds: it names the candidates, and the same rule decides among them.
+
+    Args:
+        whole: the index.
+        load: the encoder; takes half a second, so in a thread.
+        by_meaning: the index holds vectors of this encoder; else candidates are named by words alone, and most that
+            is asked in other words is missed.
+    """
+
+    def __init__(self, whole: Whole, load: Callable[[], Encode] = load_encoder, *, by_meaning: bool = False) -> None:
+        self._whole = whole
+        self._encode = _loaded(load)
+        self._by_meaning = by_meaning
+
+    def answering(self, question: str) -> tuple[Passage, ...]:
+        """One to three passages, the best first; none where nothing answers the question. Takes half a second."""
+        vector = self._encode([asked_in(question)])[0] if self._encode and self._by_meaning else None
+        candidates = [found.passage for found in self._whole.find(question, limit=CANDIDATES, vector=vector)]
+        if not candidates:
+            return ()
+        size = self._whole.size()
+        terms = terms_in(subject(asked_in(question)))
+        rarity = {stem: _rarity(size, self._whole.count(word)) for stem, word in terms.items()}
+        return _search(candidates, self._encode, rarity).answering(question)
+
+
 def open_search(passages: Sequence[Passage], load: Callable[[], Encode] = load_encoder) -> Search:
     """Builds the index: about two seconds for a hundred passages, so in a thread. Works without an encoder, too."""
+    return _search(passages, _loaded(load) if passages else None)
+
+
+def _search(passages: Sequence[Passage], encode: Encode | None, rarity: dict[str, float] | None = None) -> Search:
     holders: dict[str, list[int]] = {}
     headings: dict[str, tuple[Passage, ...]] = {}
     for position, passage in enumerate(passages):
@@ -130,9 +187,14 @@ def open_search(passages: Sequence[Passage], load: Callable[[], Encode] = load_e
     return Search(
         passages=tuple(passages),
         holders={stem: np.array(positions, np.int64) for stem, positions in holders.items()},
+        rarity=rarity,
         headings=headings,
-        meaning=_meaning(passages, load) if passages else None,
+        meaning=_meaning(passages, encode) if passages and encode else None,
     )
+
+
+def _rarity(passages: int, held_by: int) -> float:
+    return math.log(1 + passages / (0.5 + held_by))
 
 
 def asked_in(message: str) -> str:
@@ -150,14 +212,17 @@ def terms_in(text: str) -> Terms:
     return dict(zip(stemmer.stemWords(found), found, strict=True))
 
 
-def _meaning(passages: Sequence[Passage], load: Callable[[], Encode]) -> Meaning | None:
+def _loaded(load: Callable[[], Encode]) -> Encode | None:
     try:
-        encode = load()
+        return load()
     except Exception as error:
         # Packages with compiled parts fail in many ways on a strange machine; the search must still work.
         log.warning("Searching by words alone, so rewordings are missed: no encoder (%s)", type(error).__name__)
         log.debug("Loading the encoder failed", exc_info=True)
         return None
+
+
+def _meaning(passages: Sequence[Passage], encode: Encode) -> Meaning:
     parts: list[str] = []
     starts: list[int] = []
     for passage in passages:

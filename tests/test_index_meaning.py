@@ -233,7 +233,7 @@ def test_the_nearest_by_sketch_and_exact_are_the_nearest_of_all(tmp_path: Path) 
 
 
 def test_ranks_are_fused_so_that_what_both_know_comes_first() -> None:
-    assert list(fused([1, 2, 3], [4, 2, 5])) == [2, 1, 4, 3, 5]
+    assert list(fused([1, 2, 3], [4, 2, 5])) == [2, 4, 5, 1, 3]
     assert list(fused([7, 8])) == [7, 8]
     assert fused([], []) == {}
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.conversation import mended
 from alerts.wire import as_object
 
 KINDS = ("message", "edited_message", "channel_post", "edited_channel_post")
@@ -60,7 +59,7 @@ def read_words(update: Mapping[str, Any]) -> Words | None:
     return Words(
         chat_id=str(chat_id),
         message_id=message_id,
-        text=mended(text).strip(),
+        text=text.strip(),
         chat_name=f"@{chat['username']}" if isinstance(chat.get("username"), str) else "",
         answers=answers if isinstance(answers, int) else None,
         for_us=chat.get("type") == "private" or as_object(replied.get("from")).get("is_bot") is True,

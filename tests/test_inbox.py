@@ -64,6 +64,18 @@ async def test_an_update_whose_confirmation_was_lost_is_not_done_again(
     assert (await store.alert_counts())["pending"] == 1
 
 
+async def test_a_new_bot_is_heard_though_its_numbers_are_lower(api: FakeTelegram, store: Store, owner: Phone) -> None:
+    owner.writes("/help")
+    async with listening(inbox_of(api, store)):
+        await api.is_read()
+    with FakeTelegram("987654321:AAF-fake_token_of_a_second_bot_12345") as second:
+        second.mailbox.first_id = 7
+        Phone(second).writes("/pause")
+        async with listening(inbox_of(second, store)):
+            await second.is_read()
+    assert await store.state("paused") is not None
+
+
 async def test_strangers_are_not_heard(
     api: FakeTelegram, store: Store, owner: Phone, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -185,6 +197,13 @@ async def test_who_takes_the_messages_away_is_said(api: FakeTelegram, store: Sto
         assert "another program reads this bot's messages" in inbox.status()
         api.fail_always(None, "getUpdates")
         await api.is_polled()
+
+
+async def test_a_webhook_that_another_program_sets_is_named(api: FakeTelegram, store: Store) -> None:
+    async with listening(inbox_of(api, store)) as inbox:
+        await api.is_polled()
+        api.mailbox.set_hook({"url": "https://elsewhere.example/hook"})
+        await until(lambda: "its webhook is at elsewhere.example" in inbox.status())
 
 
 async def test_a_refused_token_is_soon_not_tried_again(

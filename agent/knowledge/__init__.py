@@ -1,9 +1,9 @@
 """The owner's files: read honestly, cut into passages, with a report on each file."""
 
-from agent.passages import Passage
 from agent.knowledge.cutting import cut
 from agent.knowledge.folder import files_in, load_knowledge, name_in, picture_in, read_file
 from agent.knowledge.values import Document, FileReport, Knowledge, Reading
+from agent.passages import Passage
 
 __all__ = [
     "Document",

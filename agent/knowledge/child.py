@@ -29,9 +29,10 @@ ROOT = Path(__file__).parents[2]
 class Child:
     """A process that reads files one after the other. It is started for the first one, and again after it was ended."""
 
-    def __init__(self, seconds: float = SECONDS, in_all: float = SECONDS_IN_ALL) -> None:
+    def __init__(self, seconds: float = SECONDS, in_all: float = SECONDS_IN_ALL, memory: int = MAX_MEMORY) -> None:
         self._seconds = seconds
         self._left = in_all
+        self._memory = memory
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Child:
@@ -73,7 +74,7 @@ class Child:
 
     def _ask(self, path: Path, limit: float) -> bytes:
         """The line that it answers; nothing, or half of one, where it was ended."""
-        process = self._process = self._process or _start()
+        process = self._process = self._process or _start(self._memory)
         assert process.stdin
         assert process.stdout
         alarm = Timer(limit, process.kill)
@@ -88,11 +89,11 @@ class Child:
             alarm.cancel()
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(memory: int) -> subprocess.Popen[bytes]:
     # Nothing of the environment goes along: it holds keys. Windows' programs cannot do without.
     environment = None if os.name == "nt" else {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-X", "utf8", "-m", "agent.knowledge.child"],
+        [sys.executable, "-X", "utf8", "-m", "agent.knowledge.child", str(memory)],
         cwd=ROOT,
         env=environment,
         stdin=subprocess.PIPE,
@@ -121,11 +122,11 @@ def _answer(path: Path) -> dict[str, object]:
     return {"text": reading.text, "pages": reading.pages, "detail": reading.detail}
 
 
-def main() -> None:
+def main(memory: int) -> None:
     """What the process does: libraries that print must not disturb the answers."""
     with suppress(ImportError, ValueError, OSError):
         resource: Any = import_module("resource")
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -133,4 +134,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from agent.passages import Passage
 from agent.knowledge.values import Document
+from agent.passages import Passage
 
 LONGEST = 1200
 """Characters of a passage, about: what a search finds and a reply quotes should say one thing."""

@@ -132,7 +132,7 @@ NEAR = 0.36
 MAX_PARTS = 1000
 """Sentences that are looked at for meaning: what a person says of these questions stands early."""
 
-COMMON = re.compile(r"\b(?:the|and|of|to|in|at|for|with|is|my|i)\b", re.IGNORECASE)
+COMMON = re.compile(r"\b(?:the|and|of|to|for|with|from)\b", re.IGNORECASE)
 
 
 def left_open(passages: Sequence[Passage], load: Callable[[], Encode] = load_encoder) -> list[Question]:
@@ -163,4 +163,4 @@ def _nearness(passages: Sequence[Passage], asked: list[str], encode: Encode) -> 
 def is_english(passages: Sequence[Passage]) -> bool:
     """Whether answers can be recognised at all. A list of names and dates passes for English."""
     words = re.findall(r"[^\W\d_]+", " ".join(passage.text for passage in passages)[:100_000])
-    return len(words) < 60 or len(COMMON.findall(" ".join(words))) > 0.06 * len(words)
+    return len(words) < 60 or len(COMMON.findall(" ".join(words))) > 0.03 * len(words)

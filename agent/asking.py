@@ -82,4 +82,4 @@ def _parts(word: str) -> list[str]:
 
 
 def _quoted(term: str) -> str:
-    return '"' + term.replace('"', '""').replace("\0", " ") + '"'
+    return '"' + term.replace('"', '""') + '"'

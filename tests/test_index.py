@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.asking import expression
 from agent.index import Index, Renewal, open_index
 from agent.index_file import has_full_text
 from agent.knowledge import Passage
@@ -142,6 +143,17 @@ def test_only_files_that_changed_are_read(index: Index, folder: Folder) -> None:
     assert folder.renew(index) == Renewal(read=("b.md",), removed=("c.md",))
     assert texts(index, "river") == ["I row on the river."]
     assert texts(index, "swim") == []
+
+
+def test_a_heading_that_is_no_more_finds_nothing(index: Index, folder: Folder) -> None:
+    folder.write("cv.md", CV.replace("Home", "Haven"))
+    folder.renew(index)
+    assert texts(index, "home") == []
+    assert texts(index, "haven") == ["I live in Rotterdam with two cats."]
+
+
+def test_a_term_stays_one_whatever_stands_in_it() -> None:
+    assert expression(('a" OR "b', "c*")) == '"a"" OR ""b" OR "c*"'
 
 
 def test_a_file_with_a_new_date_and_the_old_text_is_not_read(index: Index, folder: Folder) -> None:

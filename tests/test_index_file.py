@@ -153,6 +153,32 @@ def test_a_file_that_is_damaged_while_it_is_used_is_built_again(folder: Path, in
     assert got[0] == TEXTS[17]
 
 
+def test_a_file_whose_texts_alone_are_damaged_is_built_again_and_kept(folder: Path, index: Index) -> None:
+    index.close()
+    path = folder / "data" / FILE_NAME
+    data = bytearray(path.read_bytes())
+    data[8 * 4096 :] = b"noise..." * ((len(data) - 8 * 4096) // 8)
+    path.write_bytes(data)
+    (folder / "knowledge" / "bees.md").write_text("\n".join(TEXTS[::-1]), encoding="utf-8")
+    again = rebuild(folder)
+    assert found(again)[0] == TEXTS[17]
+    assert again.problem == ""
+    again.close()
+
+
+def test_an_index_that_another_process_has_replaced_is_used_from_then_on(folder: Path, index: Index) -> None:
+    (folder / "data" / FILE_NAME).unlink()
+    (folder / "knowledge" / "goats.md").write_text("I milk goats.", encoding="utf-8")
+    other = rebuild(folder)
+    index.find("goats")
+    index.renew(read, files(folder))
+    assert [each.passage.text for each in index.find("goats")] == ["I milk goats."]
+    (folder / "knowledge" / "goats.md").write_text("I milk cows.", encoding="utf-8")
+    other.renew(read, files(folder))
+    assert [each.passage.text for each in index.find("cows")] == ["I milk cows."]
+    other.close()
+
+
 def _close_and_overwrite(path: Path) -> None:
     for name in (f"{path.name}-wal", f"{path.name}-shm"):
         path.with_name(name).unlink(missing_ok=True)

@@ -146,9 +146,10 @@ def test_only_files_that_changed_are_read(index: Index, folder: Folder) -> None:
 
 
 def test_a_heading_that_is_no_more_finds_nothing(index: Index, folder: Folder) -> None:
-    folder.write("cv.md", CV.replace("Home", "Haven"))
+    folder.write("cv.md", CV.replace("Marta › Home", "Irena › Haven"))
     folder.renew(index)
     assert texts(index, "home") == []
+    assert len(texts(index, "marta")) == 5
     assert texts(index, "haven") == ["I live in Rotterdam with two cats."]
 
 

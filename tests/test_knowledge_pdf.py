@@ -101,6 +101,19 @@ def test_dates_stand_with_what_was_done_then(tmp_path: Path) -> None:
     assert "2010 - 2015 Learned to lay pipes from a master who was never patient" in text
 
 
+def test_a_full_line_goes_on_with_a_name_and_a_short_one_does_not(tmp_path: Path) -> None:
+    lines = column(
+        60, 700,
+        "I have worked for a good many years with the people at the",
+        "European Commission, and with others who were as patient as",
+        "they were, or nearly so, which is much to say.",
+        "Since 2015 I lay pipes.",
+    )  # fmt: skip
+    text = text_of(tmp_path, pdf(lines))
+    assert "with the people at the European Commission, and" in text
+    assert "which is much to say.\nSince 2015 I lay pipes.\n" in text
+
+
 def test_words_parted_at_the_end_of_a_line_become_whole(tmp_path: Path) -> None:
     lines = column(
         60, 700,

@@ -53,7 +53,7 @@ class Child:
         if not answer.endswith(b"\n"):
             self.close()
             if took >= limit:
-                raise Unreadable(f"takes longer than {limit:.0f} seconds to read; save it again, or a part of it")
+                raise Unreadable(f"takes longer than {max(1, round(limit))} s to read; save it again, or a part of it")
             raise Unreadable("damaged, or far larger than it looks; save it again, or a part of it")
         found: dict[str, Any] = json.loads(answer)
         if why := found.get("unreadable"):

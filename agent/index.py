@@ -153,12 +153,16 @@ class Index:
         self, connection: sqlite3.Connection, asked: Asked, limit: int, meant: Floats | None
     ) -> tuple[Found, ...]:
         by_words = rows.by_words(connection, asked)
-        by_meaning: Sequence[int] = ()
-        if meant is not None:
-            sketches = self._current_sketches(connection)
-            if sketches.share >= MOST:
-                by_meaning = sketches.nearest(connection, meant, rows.POOL)
+        by_meaning = [] if meant is None else self._by_meaning(connection, meant)
         return rows.fetch(connection, fused(by_words, by_meaning), limit)
+
+    def _by_meaning(self, connection: sqlite3.Connection, meant: Floats) -> list[int]:
+        try:
+            sketches = self._current_sketches(connection)
+            return sketches.nearest(connection, meant, rows.POOL) if sketches.share >= MOST else []
+        except (KeyError, ValueError):
+            log.warning("The vectors of the knowledge are damaged: it is searched by words alone")
+            return []
 
     def _current_sketches(self, connection: sqlite3.Connection) -> Sketches:
         version = int(fact(connection, "version"))

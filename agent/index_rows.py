@@ -130,7 +130,10 @@ def fetch(connection: sqlite3.Connection, scores: dict[int, float], limit: int) 
     for each, score in scores.items():
         if len(found) >= limit:
             break
-        name, heading, text, its_digest = connection.execute(query, (each,)).fetchone()
+        row = connection.execute(query, (each,)).fetchone()
+        if row is None:
+            continue  # the file is damaged where SQLite does not see it
+        name, heading, text, its_digest = row
         found.setdefault(its_digest, Found(Passage(name, heading, text), score, digest(name, heading, text).hex()))
     return tuple(found.values())
 

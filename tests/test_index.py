@@ -105,6 +105,7 @@ def test_a_passage_comes_with_its_place_and_an_id_that_lasts(index: Index, folde
     folder.write("cv.md", "Marta › Home|I live in Rotterdam with two cats.\nMarta › Home|Rotterdam, Rotterdam!")
     folder.renew(other)
     assert found.id in [each.id for each in other.find("live in Rotterdam")]
+    other.close()
 
 
 def test_a_match_in_a_heading_counts_more_than_one_in_the_text(tmp_path: Path) -> None:
@@ -114,6 +115,7 @@ def test_a_match_in_a_heading_counts_more_than_one_in_the_text(tmp_path: Path) -
     index = open_index(None)
     folder.renew(index)
     assert index.find("music")[0].passage.heading == "Music"
+    index.close()
 
 
 def test_a_question_short_of_words_is_read_with_what_was_said_before(index: Index) -> None:
@@ -180,12 +182,14 @@ def test_a_restart_reads_nothing_and_finds_the_same(tmp_path: Path, folder: Fold
     assert again.find("Where do you live?") == index.find("Where do you live?")
     assert again.contents() == index.contents()
     assert {name: content.note for name, content in again.contents().items()} == {"cv.md": "6 lines"}
+    again.close()
 
 
 def test_another_edition_reads_everything_again(tmp_path: Path, folder: Folder, index: Index) -> None:
     index.close()
     again = open_index(tmp_path / "data", edition="2")
     assert folder.renew(again).read == ("cv.md",)
+    again.close()
 
 
 def test_a_file_that_cannot_be_read_is_reported_and_tried_again(index: Index, folder: Folder) -> None:
@@ -211,6 +215,7 @@ def test_a_missing_full_text_search_is_noticed() -> None:
 
     connection.set_authorizer(authorize)
     assert not has_full_text(connection)
+    connection.close()
 
 
 HOSTILE = [
@@ -230,13 +235,14 @@ def test_whatever_is_asked_is_only_a_question(index: Index, question: str, caplo
 
 
 @pytest.fixture(scope="module")
-def shared() -> Index:
+def shared() -> Iterator[Index]:
     with tempfile.TemporaryDirectory() as folder:
         index = open_index(None)
         files = Folder(Path(folder) / "k")
         files.write("cv.md", CV)
         files.renew(index)
-        return index
+        yield index
+        index.close()
 
 
 @settings(max_examples=300, deadline=None)

@@ -161,7 +161,7 @@ class OwnerWords:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A conversation as it is kept: the four tuples run in step."""
+    """A conversation as it is kept: the tuples run in step."""
 
     conversation: Conversation = field(default_factory=Conversation)
     numbers: tuple[int, ...] = ()
@@ -170,6 +170,8 @@ class Transcript:
     """The visitor's thumb on each turn: up, down, none."""
     words: tuple[tuple[OwnerWords, ...], ...] = ()
     """What the owner wrote after each turn."""
+    stops: tuple[str, ...] = ()
+    """How each turn ended, see StopReason; empty where nobody can tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _BROKEN_OFF = (Step(Reply(finish="cut")),)
 
 def read_transcript(connection: Connection, conversation_id: str) -> Transcript:
     rows = connection.execute(
-        select(turns.c.number, turns.c.message, turns.c.steps, turns.c.liked)
+        select(turns.c.number, turns.c.message, turns.c.steps, turns.c.liked, turns.c.stop)
         .where(turns.c.conversation_id == conversation_id, turns.c.replaced.is_(False))
         .order_by(turns.c.number)
     ).all()
@@ -36,6 +36,7 @@ def read_transcript(connection: Connection, conversation_id: str) -> Transcript:
         numbers=tuple(row.number for row in rows),
         feedback=tuple(row.liked for row in rows),
         words=words,
+        stops=tuple(row.stop or "" for row in rows),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from agent.loop import Replica
 from agent.model import Warming
 from agent.models import chat_model, counting, resting_model
 from agent.opening import opening_lines
+from agent.passages import Passage
 from agent.persona import CHARS_PER_TOKEN, persona, profile
 from agent.reception import OnTrouble, Reception
 from agent.settings import Settings, SettingsError, load_settings, prepare_environment, read_environment
@@ -82,6 +83,7 @@ def serve(settings: Settings, store: Store) -> None:
         persona(knowledge, shown.name, tools.tools.values(), settings.context_tokens),
         max_turns=settings.max_turns,
         reply_timeout_s=settings.reply_timeout_s,
+        known=frozenset(label for one in knowledge.passages for label in (one.file, one.label)),
     )
     fitting = Fitting(replica, settings.context_tokens, settings.max_output_tokens, can_write=settings.has_provider)
     reception = Reception(
@@ -107,6 +109,10 @@ def serve(settings: Settings, store: Store) -> None:
         max_replies=settings.max_concurrent_replies,
         max_message_chars=settings.max_message_chars,
         on_feedback=store.set_feedback,
+        newest=store.news,
+        is_closed=paused_in(store),
+        passages_of=passages_in(knowledge),
+        answers=answers,
         trusted_proxies=settings.trusted_proxies,
     )
     routes = [health_route(health(settings, knowledge, reception, outbox, inbox, store) | {"line": page.line.status})]
@@ -160,6 +166,15 @@ def paused_in(store: Store) -> Callable[[], Awaitable[bool]]:
         return await store.state("paused") is not None
 
     return is_paused
+
+
+def passages_in(knowledge: Knowledge) -> Callable[[str], Sequence[Passage]]:
+    """What stands behind a label: a part of a file, or the file."""
+    parts: dict[str, list[Passage]] = {}
+    for passage in knowledge.passages:
+        for label in dict.fromkeys((passage.label, passage.file)):
+            parts.setdefault(label, []).append(passage)
+    return lambda label: parts.get(label, ())
 
 
 def tell_of_trouble(outbox: Outbox) -> OnTrouble:

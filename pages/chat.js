@@ -1,11 +1,14 @@
 // The chat page: sends what the visitor writes, and draws what the server says (see talk.py), which is
 // the label of Gradio's button #told.
 
+import { focusBox, setBox } from "./box.js";
 import { layOut } from "./layout.js";
+import { lineOf } from "./line.js";
+import { watchNews } from "./news.js";
+import { pointTo, signOf, writeUnder } from "./owner.js";
 import { isBusy, turnOf } from "./turn.js";
-import { find, hasConversation, keepDraft, press, recall, remember, takeDraft, whenDrawn, write } from "./wire.js";
+import { fetched, find, hasConversation, keepDraft, press, recall, remember, takeDraft, whenDrawn, write } from "./wire.js";
 
-const SHOW_LINE_AFTER_MS = 600; // a place in line that is over sooner is not worth a word
 const SERVER_SILENT_MS = 5000;
 const SETTLE_MS = 250; // time for a stopped reply to be written down before the next message
 const NEAR_END_PX = 90;
@@ -13,15 +16,18 @@ const NEAR_END_PX = 90;
 const LOST = "That did not go through. Your message is back in the box; please try again.";
 const BUSY = "Many messages are waiting for me. Yours is back in the box; please try again in a minute.";
 const NO_CONNECTION = "The connection is lost. Please try again in a moment.";
-const PLACES = ["next", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+const OPEN_AGAIN = "The chat is open again.";
 
-let page, talk, log, notice, box;
-let running = null; // {turn, text, begun, sent, place}: the turn that is being answered, and what was asked
+let page, talk, log, fresh, notice, box;
+let turns = []; // as they stand in the log
+let line, sign;
+let wake = () => {}; // asks for news at once
+let newest = 0; // of what the owner wrote, the last that is here
+let running = null; // {turn, text, begun, sent}: the turn that is being answered, and what was asked
 let loading = null; // {turn, text, quiet, why, timer}: the history was asked for, and of what message it is to tell
 let settled = Promise.resolve(); // of a stopped reply: Gradio and the server have let go of it
 let letGo = () => {};
 let following = true; // the reader is at the end, so new words scroll into view
-let lineTimer = 0;
 let eager = false; // Enter was pressed before it was known what was said before: then the box is sent after that
 
 // --- What a visitor does ---
@@ -39,30 +45,29 @@ const on = {
 function sendBox() {
   const text = box.value;
   box.focus();
-  if (running || !text.trim()) return;
+  if (running || !text.trim() || sign.stops()) return;
   eager = Boolean(loading);
   if (eager) return;
-  setBox("");
+  setBox(box, "");
   send(text);
 }
 
 function send(text) {
-  if (running) return;
+  if (running || sign.stops()) return;
   const turn = turnOf(text, on);
-  page.dataset.empty = "no";
-  log.append(turn.root);
+  draw([...turns, turn]);
   write("said", text);
   run(turn, text, "ask");
 }
 
 function tryAgain(turn) {
-  if (running) return;
+  if (running || sign.stops()) return;
   turn.show({ number: turn.number, blocks: [], tools: [], state: "waiting", liked: null });
   run(turn, "", "again");
 }
 
 async function run(turn, text, button) {
-  const mine = { turn, text, begun: false, sent: false, place: "" };
+  const mine = { turn, text, begun: false, sent: false };
   running = mine;
   page.dataset.busy = "yes";
   log.setAttribute("aria-busy", "true");
@@ -77,10 +82,11 @@ async function run(turn, text, button) {
 
 function end() {
   running = null;
-  leaveLine();
+  line.leave();
   page.dataset.busy = "no";
   log.setAttribute("aria-busy", "false"); // now a screen reader reads the whole answer
-  focusBox();
+  focusBox(box);
+  wake();
 }
 
 function stopped() {
@@ -97,8 +103,7 @@ function newChat() {
   if (running) find("#stop").click();
   remember("");
   forgetLoading();
-  log.replaceChildren();
-  page.dataset.empty = "yes";
+  draw([]);
   say("");
   box.focus();
 }
@@ -114,8 +119,8 @@ function receive() {
   else if (piece.turn && running) {
     remember(piece.conversation);
     running.begun = true;
-    leaveLine();
-    running.turn.show(piece.turn);
+    line.leave();
+    running.turn.show(piece.turn, piece.behind);
     if (following) scrollToEnd();
     if (!isBusy(piece.turn.state)) end();
   }
@@ -137,9 +142,8 @@ function refuse(sentence) {
 // The message did not arrive: it leaves the conversation, and its words return to the box.
 function takeBack({ turn, text }) {
   eager = false;
-  turn?.root.remove();
-  page.dataset.empty = log.children.length ? "no" : "yes";
-  setBox([text, box.value].filter(Boolean).join("\n"));
+  if (turn) draw(turns.filter((other) => other !== turn));
+  setBox(box, [text, box.value].filter(Boolean).join("\n"));
 }
 
 // Asks the server what was said. `text` is a message of which it is not known whether it arrived.
@@ -164,18 +168,17 @@ function forgetLoading() {
   loading = null;
 }
 
-function showHistory({ conversation, history }) {
+function showHistory({ conversation, history, behind, words }) {
   if (!loading || running) return;
   const { text, quiet, why } = loading;
   forgetLoading();
   if (!conversation) remember("");
-  const turns = history.map((past) => {
+  draw(history.map((past) => {
     const turn = turnOf(past.question, on);
-    turn.show(past);
+    turn.show(past, behind);
     return turn;
-  });
-  log.replaceChildren(...turns.map((turn) => turn.root));
-  page.dataset.empty = turns.length ? "no" : "yes";
+  }));
+  newest = words;
   scrollToEnd();
   if (text && turns.at(-1)?.question !== text.trim()) {
     takeBack({ text });
@@ -184,8 +187,34 @@ function showHistory({ conversation, history }) {
   sendEager();
 }
 
+function draw(all) {
+  turns.filter((turn) => !all.includes(turn)).forEach(({ root }) => root.remove());
+  log.append(...all.filter((turn) => !turns.includes(turn)).map(({ root }) => root));
+  turns = all;
+  page.dataset.empty = all.length ? "no" : "yes";
+  if (!all.length) newest = 0;
+}
+
 function sendEager() {
   if (eager) sendBox();
+}
+
+// --- What the owner does meanwhile ---
+
+// Returns whether there was something new.
+async function hear(news) {
+  const turned = sign.hang(news.closed);
+  if (turned) say(news.closed ? "" : OPEN_AGAIN);
+  if (running || loading || news.words === newest) return turned;
+  const told = await fetched("words");
+  if (!told || running || loading) return turned;
+  newest = news.words;
+  const block = writeUnder(turns, told.words);
+  if (block === undefined) synchronise({ quiet: true });
+  if (!block) return true;
+  if (following && turns.at(-1).root.contains(block)) block.scrollIntoView({ block: "nearest" });
+  pointTo(block, fresh);
+  return true;
 }
 
 // --- The place in line, and faults on the way: Gradio shows both in the status of a field. ---
@@ -201,7 +230,10 @@ function watchStatus() {
   }
   if (find(".error", status)) fail(running);
   else if (over) ended(running);
-  else tellPlace(/queue: (\d+)/.exec(status.textContent));
+  else {
+    const place = /queue: (\d+)/.exec(status.textContent);
+    if (place) line.tell(Number(place[1]));
+  }
 }
 
 function fail({ turn, text, begun }) {
@@ -217,20 +249,6 @@ async function ended(mine) {
   if (running === mine) fail(mine);
 }
 
-function tellPlace(match) {
-  if (!match) return;
-  const name = PLACES[match[1] - 1] || `number ${match[1]}`;
-  running.place = `You are ${name} in line. I will answer as soon as I can.`;
-  if (notice.textContent) say(running.place);
-  else lineTimer ||= setTimeout(() => say(running?.place || ""), SHOW_LINE_AFTER_MS);
-}
-
-function leaveLine() {
-  clearTimeout(lineTimer);
-  lineTimer = 0;
-  say("");
-}
-
 // --- The page ---
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -244,18 +262,6 @@ function scrollToEnd() {
   talk.scrollTop = talk.scrollHeight;
 }
 
-function setBox(text) {
-  box.value = text;
-  box.dispatchEvent(new Event("input", { bubbles: true }));
-}
-
-// A phone's keyboard would cover the answer, so only a mouse or a trackpad gets the focus back.
-function focusBox() {
-  const at = document.activeElement;
-  const free = !at || at === document.body || at.closest("#composer, .actions");
-  if (free && matchMedia("(pointer: fine)").matches) box.focus({ preventScroll: true });
-}
-
 function onKey(event) {
   if (event.target !== box || event.isComposing) return;
   if (event.key === "Escape" && running) find("#stop").click();
@@ -267,9 +273,10 @@ function onKey(event) {
 
 function start(isEager) {
   eager = isEager;
-  ({ page, talk, log, notice, box } = layOut(on));
-  page.dataset.empty = "yes";
-  page.dataset.busy = "no";
+  ({ owner: on.owner, page, talk, log, fresh, notice, box, sign } = layOut(on));
+  line = lineOf(say, () => notice.textContent !== "");
+  sign = signOf(page, sign, find("#send"), on.owner.name);
+  Object.assign(page.dataset, { empty: "yes", busy: "no", closed: "no" });
   page.addEventListener("keydown", onKey, true);
   find("#send").addEventListener("click", sendBox);
   find("#stop").addEventListener("click", stopped);
@@ -288,7 +295,8 @@ function start(isEager) {
   recall();
   const draft = takeDraft();
   synchronise({ text: draft, quiet: Boolean(draft) || !hasConversation() });
-  if (window.parent === window) focusBox(); // in a frame it would scroll the page around it
+  wake = watchNews(() => running !== null, hear);
+  if (window.parent === window) focusBox(box); // in a frame it would scroll the page around it
 }
 
 whenDrawn(start);

@@ -26,6 +26,8 @@ _GRADIOS_OWN = re.compile(
 )
 """Previews that name Gradio, its app manifest, and a viewport without safe areas."""
 
+SCRIPTS = ("chat.js", "box.js", "layout.js", "line.js", "news.js", "owner.js", "sources.js", "turn.js", "wire.js")
+
 _PICTURES = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
@@ -62,14 +64,14 @@ class Document:
     data: dict[str, Any]
     """What the script reads."""
     picture: File
-    style: File
+    styles: tuple[File, ...]
     scripts: tuple[File, ...]
     """The first one is named in the page, and fetches the others."""
 
     @property
     def routes(self) -> list[Route]:
         icon = replace(self.picture, path="/favicon.ico")
-        return [_route(file) for file in (self.picture, icon, self.style, *self.scripts)]
+        return [_route(file) for file in (self.picture, icon, *self.styles, *self.scripts)]
 
     def rewritten(self, html: str, origin: str) -> str:
         """Gradio's page with this document's head.
@@ -96,7 +98,7 @@ class Document:
             f'<meta name="twitter:title" content="{title}">',
             f'<meta name="twitter:description" content="{description}">',
             f'<link rel="icon" href="{self.picture.address}" type="{self.picture.media_type}">',
-            f'<link rel="stylesheet" href="{self.style.address}">',
+            *(f'<link rel="stylesheet" href="{style.address}">' for style in self.styles),
             f'<script type="application/json" id="replica">{data}</script>',
             f'<script type="module" src="{self.scripts[0].address}"></script>',
         ]
@@ -121,8 +123,8 @@ def document_of(profile: Profile) -> Document:
             "picture": picture.address,
         },
         picture,
-        _own("chat.css", "text/css"),
-        tuple(_own(name, "text/javascript") for name in ("chat.js", "layout.js", "turn.js", "wire.js")),
+        tuple(_own(name, "text/css") for name in ("chat.css", "owner.css")),
+        tuple(_own(name, "text/javascript") for name in SCRIPTS),
     )
 
 

@@ -35,9 +35,14 @@ export function layOut(on) {
   const talk = make("div", { id: "talk", role: "region", tabindex: "0", "aria-label": "Chat" },
     make("div", { class: "column" }, portrait, greeting, log, questions));
   const notice = make("p", { id: "notice", role: "status" });
+  const sign = make("p", { id: "sign", role: "status" });
+  const fresh = make("button", { type: "button", id: "fresh" }, `${replica.name} wrote to you`);
+  fresh.hidden = true;
 
   const header = make("header", { id: "header" }, make("div", { class: "column" }, picture("44"), who, anew));
-  page.prepend(header, talk, notice);
+  page.prepend(header, talk, fresh, sign, notice);
   page.append(make("p", { id: "footnote" }, "A digital replica: it answers from notes and can be wrong."));
-  return { page, talk, log, notice, box: find("#message textarea") };
+  const box = find("#message textarea");
+  box.setAttribute("aria-describedby", sign.id);
+  return { owner: { name: replica.name, picture: replica.picture }, page, talk, log, fresh, sign, notice, box };
 }

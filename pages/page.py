@@ -7,12 +7,16 @@ from typing import Any, cast
 
 import gradio as gr
 from gradio.themes import Base
+from starlette.routing import Route
 
+from agent.answers import Answers
 from agent.persona import Profile
 from agent.reception import Reception
 from pages.documents import Document, document_of
 from pages.line import Line
+from pages.news import IsClosed, Newest, news_routes
 from pages.posts import Calls, Function
+from pages.sources import PassagesOf, Sources, nothing
 from pages.talk import OnFeedback, Talk
 
 
@@ -28,6 +32,13 @@ class Page:
     """Where messages wait."""
     calls: Calls
     """What browsers and callers may post."""
+    news: list[Route]
+    """Where the page asks whether there is news."""
+
+    @property
+    def routes(self) -> list[Route]:
+        """Of everything that is served beside Gradio."""
+        return [*self.document.routes, *self.news]
 
 
 def chat_page(
@@ -37,6 +48,10 @@ def chat_page(
     max_replies: int,
     max_message_chars: int,
     on_feedback: OnFeedback,
+    newest: Newest,
+    is_closed: IsClosed,
+    passages_of: PassagesOf = nothing,
+    answers: Answers | None = None,
     trusted_proxies: int = 0,
 ) -> Page:
     """The chat page of a replica.
@@ -51,9 +66,14 @@ def chat_page(
         max_replies: replies at once, page and API together.
         max_message_chars: length of a message, in characters.
         on_feedback: told when a visitor puts a thumb on a reply.
+        newest: the id of the newest words that the owner wrote in a conversation, 0 for none: asked every few seconds.
+        is_closed: whether the owner has closed the chat for a while.
+        passages_of: what stands in the files behind a label of a reply's sources.
+        answers: what the owner has answered in person, which may be a source as well.
         trusted_proxies: how many `X-Forwarded-For` entries from the right to believe.
     """
-    talk, document = Talk(reception, on_feedback, trusted_proxies), document_of(profile)
+    talk = Talk(reception, on_feedback, trusted_proxies, Sources(passages_of, answers))
+    document = document_of(profile)
     with gr.Blocks(title=document.title, analytics_enabled=False, fill_width=True) as blocks:
         with gr.Column(elem_id="page"), gr.Row(elem_id="composer"):
             gr.Textbox(
@@ -90,7 +110,8 @@ def chat_page(
         cast(Any, gr).api(talk.chat, api_name="chat", **answering)
     blocks.queue(api_open=False)
     line = cast(Any, blocks)._queue = Line(blocks, max_replies, trusted_proxies)
-    return Page(blocks, document, _theme(), line, Calls(_functions(blocks), max_message_chars))
+    calls = Calls(_functions(blocks), max_message_chars)
+    return Page(blocks, document, _theme(), line, calls, news_routes(talk, newest, is_closed))
 
 
 def _functions(blocks: Any) -> tuple[Function, ...]:

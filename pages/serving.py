@@ -80,7 +80,7 @@ def serve(
         server_port=port,
         app_kwargs={
             "lifespan": alive,
-            "routes": [*page.document.routes, *routes],
+            "routes": [*page.routes, *routes],
             "middleware": [
                 Middleware(
                     Guard, frame_ancestors=frame_ancestors, closing=closing, calls=page.calls, sessions=page.line

@@ -19,7 +19,8 @@ from agent.events import Event
 from agent.reception import BLANK, TROUBLE, Opened, Reception, Refused
 from pages.batches import in_batches
 from pages.markup import Growing
-from pages.view import Showing, history
+from pages.sources import Sources
+from pages.view import Showing, history, owner_words
 from pages.visitors import Crowded, Desk, address_of
 
 log = logging.getLogger(__name__)
@@ -54,13 +55,16 @@ class Talk:
 
     What goes to the page is JSON in one string, a whole picture each time: `{"history": [...]}`, or
     `{"turn": {...}}` with the turn that is being answered, or `{"refused": "a sentence"}`, or none of
-    these while a message waits for an earlier one. Earlier messages never travel with a reply.
+    these while a message waits for an earlier one. Earlier messages never travel with a reply. Beside
+    turns with sources stands what is behind these: `"behind": {"cv.md › Experience": {...}}`.
     """
 
     reception: Reception
     on_feedback: OnFeedback
     trusted_proxies: int = 0
     """How many `X-Forwarded-For` entries from the right to believe."""
+    sources: Sources = field(default_factory=Sources)
+    """Knows what replies rest on."""
     desk: Desk = field(default_factory=Desk)
     """Where pages that open are given what was said."""
 
@@ -92,11 +96,22 @@ class Talk:
             async with self.desk.place(self._address(request)):
                 transcript = await self.reception.store.transcript(conversation_id)
                 turns = await asyncio.to_thread(history, transcript, self.reception.replica.toolkit.tools)
+                behind = await self.sources.behind(label for turn in turns for label in turn["sources"])
         except Crowded:
             return _piece(conversation_id, refused=CROWDED)
         except Exception as error:
             return _piece(conversation_id, refused=_trouble(error))
-        return _piece(conversation_id, history=turns)
+        newest = max((one.id for after in transcript.words for one in after), default=0)
+        return _piece(conversation_id, history=turns, behind=behind, words=newest)
+
+    async def words(self, conversation_id: str, address: str) -> list[dict[str, Any]]:
+        """What the owner wrote, by turns; see `owner_words`.
+
+        Raises:
+            Crowded: too many of this address wait already.
+        """
+        async with self.desk.place(address):
+            return await asyncio.to_thread(owner_words, await self.reception.store.transcript(conversation_id))
 
     async def rate(self, thumb: Any, conversation: Any) -> None:
         """Keeps a thumb, written as `7 up`, `7 down` or `7 none`."""
@@ -124,8 +139,8 @@ class Talk:
             async with aclosing(in_batches(events, BATCH_S, SILENCE_S)) as batches:
                 async for batch in batches:
                     showing = _after(showing, batch)
-                    if showing.text != shown or not batch:
-                        shown = showing.text
+                    if showing.for_callers != shown or not batch:
+                        shown = showing.for_callers
                         yield shown
         except Refused as refusal:
             yield str(refusal)
@@ -146,7 +161,8 @@ class Talk:
                     if batch:
                         showing = _after(showing, batch)
                         rendering = rendering.after(showing.text)
-                        piece = _piece(conversation_id, turn=showing.for_the_browser(rendering))
+                        behind = await self.sources.behind(showing.sources)
+                        piece = _piece(conversation_id, turn=showing.for_the_browser(rendering), behind=behind)
                     yield piece
         except Refused as refusal:
             yield _piece(conversation_id, refused=str(refusal))

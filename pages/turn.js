@@ -1,6 +1,8 @@
 // Draws one turn: what the visitor asked, what was done, the reply, and what can be done with it.
 
 import { make } from "./layout.js";
+import { wordsOf } from "./owner.js";
+import { sourcesOf } from "./sources.js";
 
 const MARKS = { stopped: "Stopped.", broken: "This answer broke off." };
 const ICONS = {
@@ -14,14 +16,17 @@ const COPIED_MS = 1600;
 
 export const isBusy = (state) => state === "waiting" || state === "streaming";
 
-// `on` holds what the buttons do: `on.retry(turn)` and `on.rate(turn, "up" | "down" | "none")`.
+// `on` holds what the buttons do: `on.retry(turn)` and `on.rate(turn, "up" | "down" | "none")`; and who the owner is.
 export function turnOf(question, on) {
   const asked = make("p", { class: "asked", "data-testid": "user" }, question);
   const tools = make("ul", { class: "tools" });
   const bot = make("div", { class: "reply", "data-testid": "bot" });
   const mark = make("p", { class: "mark" });
   const actions = make("div", { class: "actions", role: "group", "aria-label": "This reply" });
-  const root = make("article", { class: "turn" }, asked, make("div", { class: "answer" }, tools, bot, mark, actions));
+  const sources = sourcesOf();
+  const words = wordsOf(on.owner);
+  const answer = make("div", { class: "answer" }, tools, bot, mark, sources.root, actions);
+  const root = make("article", { class: "turn" }, asked, answer, words.root);
   const turn = { root, question, number: null, liked: null, state: "waiting" };
   let shown = [];
 
@@ -53,7 +58,7 @@ export function turnOf(question, on) {
   };
 
   // Only the blocks that changed are drawn: the last one or two, while a reply is written.
-  turn.show = ({ number, blocks, tools: lines, state, liked }) => {
+  turn.show = ({ number, blocks, tools: lines, state, liked, sources: labels = [], words: written }, behind = {}) => {
     turn.number = number;
     blocks.forEach((html, index) => {
       if (shown[index] === html) return;
@@ -65,9 +70,14 @@ export function turnOf(question, on) {
     while (bot.children.length > blocks.length) bot.lastChild.remove();
     shown = blocks;
     tools.replaceChildren(...lines.map((line) => make("li", { class: line.state }, line.text)));
+    sources.show(labels, behind);
+    if (written) words.show(written);
     if (liked !== undefined) turn.like(liked);
     turn.become(state);
   };
+
+  // What the owner wrote after this turn. Returns the blocks that are new.
+  turn.write = words.show;
 
   turn.like(null);
   turn.become("waiting");

@@ -8,16 +8,21 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal, assert_never
 
-from agent.conversation import Draft, ToolCall, Transcript, Turn
+from agent.conversation import Draft, OwnerWords, ToolCall, Transcript, Turn
 from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from agent.passages import footnote
 from agent.reception import Opened
 from agent.toolkit import OK, Tool
 from pages.markup import Growing, blocks_of
 
 Tools = Mapping[str, Tool[Any]]
 
-State = Literal["waiting", "streaming", "done", "broken", "failed"]
-"""`broken`: the answer stops in the middle; `failed`: there is none, and the text says so."""
+State = Literal["waiting", "streaming", "done", "stopped", "broken", "failed"]
+"""`stopped`: the visitor ended the answer; `broken`: it stops in the middle; `failed`: there is none, and the text says
+so."""
+
+BROKE_OFF = "(This answer broke off.)"
+"""Ends such an answer for callers of the API; the page draws a mark."""
 
 HISTORY_TURNS = 200
 """So many turns come back after a reload."""
@@ -73,7 +78,20 @@ class Showing:
     def state(self) -> State:
         if self.turn is None:
             return "streaming" if self.progress.text else "waiting"
-        return "failed" if self.stop == "failed" else _state_of(self.turn)
+        return _state_of(self.turn, self.stop or "")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Labels of what the finished reply rests on."""
+        return _sources_of(self.turn) if self.turn else ()
+
+    @property
+    def for_callers(self) -> str:
+        """The text so far; a finished one with its sources, and a word where it broke off."""
+        if self.turn is None:
+            return self.text
+        text = f"{self.text}{footnote(self.sources)}"
+        return f"{text}\n\n{BROKE_OFF}".lstrip() if self.turn.incomplete else text
 
     def for_the_browser(self, rendering: Growing) -> dict[str, Any]:
         """The turn so far. A finished one is rendered as a whole: that is what stays."""
@@ -83,6 +101,7 @@ class Showing:
             "state": self.state,
             "blocks": blocks,
             "tools": [{"state": line.state, "text": line.text} for line in self.lines],
+            "sources": list(self.sources),
         }
 
 
@@ -107,26 +126,55 @@ def _once(lines: Iterable[Line]) -> tuple[Line, ...]:
     return tuple({(line.state, line.text): line for line in lines}.values())
 
 
-def _state_of(turn: Turn) -> State:
-    return "broken" if turn.incomplete else "done"
+def _state_of(turn: Turn, stop: str) -> State:
+    if stop == "failed":
+        return "failed"
+    if not turn.incomplete:
+        return "done"
+    return "stopped" if stop == "stopped" else "broken"
+
+
+def _sources_of(turn: Turn) -> tuple[str, ...]:
+    """Of the last reply: what the model named before it called a tool was never compared with what it was given."""
+    return turn.steps[-1].reply.sources
 
 
 def history(transcript: Transcript, tools: Tools) -> list[dict[str, Any]]:
     """The last turns of a conversation as the browser shows them."""
-    turns = list(zip(transcript.conversation.turns, transcript.numbers, transcript.feedback, strict=True))
-    sizes = accumulate(len(turn.message) + len(turn.text) for turn, _, _ in reversed(turns))
+    columns = (transcript.numbers, transcript.feedback, transcript.words, transcript.stops)
+    turns = list(zip(transcript.conversation.turns, *columns, strict=True))
+    sizes = accumulate(
+        sum(map(len, (turn.message, turn.text, *(one.text for one in after)))) for turn, _, _, after, _ in turns[::-1]
+    )
     shown = max(1, sum(size <= HISTORY_CHARACTERS for size in sizes))
     return [
         {
             "number": number,
             "question": turn.message,
-            "state": _state_of(turn),
+            "state": _state_of(turn, stop),
             "blocks": list(_rendered(turn.text)),
             "tools": [{"state": "done", "text": text} for text in _done_in(turn, tools)],
+            "sources": list(_sources_of(turn)),
+            "words": [_words(one) for one in after],
             "liked": liked,
         }
-        for turn, number, liked in turns[-min(shown, HISTORY_TURNS) :]
+        for turn, number, liked, after, stop in turns[-min(shown, HISTORY_TURNS) :]
     ]
+
+
+def owner_words(transcript: Transcript) -> list[dict[str, Any]]:
+    """What the owner in person wrote to the visitor, each with the number of the turn that it stands under."""
+    placed = zip(transcript.numbers, transcript.words, strict=True)
+    return [{"number": number, "words": [_words(one) for one in after]} for number, after in placed][-HISTORY_TURNS:]
+
+
+def _words(one: OwnerWords) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "question": one.question,
+        "blocks": list(_rendered(one.text)),
+        "written": one.created.isoformat(),
+    }
 
 
 @lru_cache(256)

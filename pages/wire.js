@@ -2,6 +2,7 @@
 
 const CONVERSATION_KEY = "replica.conversation";
 const DRAFT_KEY = "replica.draft";
+const FETCH_MS = 10000;
 const LINE_SEPARATOR = "\u2028"; // stands for a line break: a one-line field drops real ones
 
 export const find = (selector, root = document) => root.querySelector(selector);
@@ -17,6 +18,16 @@ export function remember(id) {
 
 export function recall() {
   conversation = store(() => localStorage.getItem(CONVERSATION_KEY)) || "";
+}
+
+// What the server says under an address of its own. Nothing, if the visitor began another conversation meanwhile.
+export async function fetched(path) {
+  const asked = conversation;
+  const headers = asked ? { "X-Conversation": asked } : {};
+  const answer = await fetch(path, { headers, cache: "no-store", signal: AbortSignal.timeout(FETCH_MS) });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  const told = await answer.json();
+  return asked === conversation ? told : null;
 }
 
 export const keepDraft = (text) => store(() => keep(sessionStorage, DRAFT_KEY, text));

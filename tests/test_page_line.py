@@ -31,11 +31,23 @@ class Clock:
         return self.now
 
 
+async def is_open() -> bool:
+    return False
+
+
 @pytest.fixture
 async def blocks(model: OpenAIModel, store: Store) -> Any:
     reception = Reception(Replica(model, Toolkit(), "x"), store, max_replies=3, max_message_chars=50)
     profile = Profile("Jo", "", ())
-    return chat_page(reception, profile, max_replies=3, max_message_chars=50, on_feedback=store.set_feedback).blocks
+    return chat_page(
+        reception,
+        profile,
+        max_replies=3,
+        max_message_chars=50,
+        on_feedback=store.set_feedback,
+        newest=store.news,
+        is_closed=is_open,
+    ).blocks
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterable
 from types import SimpleNamespace
@@ -111,6 +112,21 @@ async def test_a_last_message_is_answered_once_more(talk: Talk, provider: Provid
     assert len(json.loads(await talk.load(PAGE_ID))["history"]) == 1
 
 
+async def test_a_reply_that_the_visitor_stopped_comes_back_as_stopped(talk: Talk, provider: Provider) -> None:
+    held = says("So it is.")
+    held.hold = asyncio.Event()
+    provider.script = [held, says("Next."), says("Cut", finish=None)]
+    asking = talk.ask("Well?", PAGE_ID)
+    async for piece in asking:
+        if json.loads(piece)["turn"]["blocks"]:
+            break
+    await asking.aclose()
+    await pieces(talk.ask("And?", PAGE_ID))
+    await pieces(talk.ask("Hm?", PAGE_ID))
+    turns = json.loads(await talk.load(PAGE_ID))["history"]
+    assert [turn["state"] for turn in turns] == ["stopped", "done", "broken"]
+
+
 async def test_gradio_finds_no_mark_to_translate_in_what_is_told(talk: Talk, provider: Provider) -> None:
     provider.script = [says('`__i18n__{"key": "common.submit"}`')]
     told = [piece async for piece in talk.ask("Say it", PAGE_ID)]
@@ -213,9 +229,25 @@ def test_a_cleaned_message_can_be_stored_and_sent(posted: Any) -> None:
 # --- How it is wired ---
 
 
+async def nothing_new(conversation_id: str) -> int:
+    return 0
+
+
+async def is_open() -> bool:
+    return False
+
+
 def dependencies_of(talk: Talk) -> Iterable[Any]:
     profile = Profile("Ada Lovelace", "", ())
-    page = chat_page(talk.reception, profile, max_replies=3, max_message_chars=50, on_feedback=talk.on_feedback)
+    page = chat_page(
+        talk.reception,
+        profile,
+        max_replies=3,
+        max_message_chars=50,
+        on_feedback=talk.on_feedback,
+        newest=nothing_new,
+        is_closed=is_open,
+    )
     return page.blocks.fns.values()
 
 

@@ -1,4 +1,4 @@
-"""The page's parts without a browser: Markdown, batches, and the view of a turn."""
+"""The page's parts without a browser: Markdown and batches."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ import logging
 import re
 from collections.abc import AsyncGenerator
 from html.parser import HTMLParser
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agent.conversation import Conversation, Draft, Reply, Step, ToolCall, ToolResult, Transcript, Turn
-from agent.events import Event, Replied, TextDelta, ToolFinished, ToolStarted, TurnFinished
-from agent.reception import Opened
-from agent.toolkit import Arguments, Tool, Visit
 from pages.batches import in_batches
 from pages.markup import Growing, blocks_of
-from pages.view import HISTORY_CHARACTERS, HISTORY_TURNS, Showing, history
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -226,84 +220,3 @@ async def test_a_fault_of_the_source_comes_after_what_it_gave() -> None:
     assert await anext(batches) == ["a"]
     with pytest.raises(ValueError, match="broken"):
         await anext(batches)
-
-
-# --- The view ---
-
-
-class Nothing(Arguments):
-    """Does nothing."""
-
-
-async def fine(arguments: Nothing, visit: Visit) -> str:
-    return "ok"
-
-
-TOOLS = {"note": Tool("note", Nothing, fine, "Writing it down…", "Written down")}
-CALL = ToolCall("c1", "note", "{}")
-
-
-def shown_after(*events: Opened | Event) -> dict[str, Any]:
-    showing = Showing(TOOLS)
-    for event in events:
-        showing = showing.after(event)
-    return showing.for_the_browser(Growing().after(showing.text))
-
-
-def test_a_turn_waits_until_there_are_words() -> None:
-    assert shown_after(Opened(7)) == {"number": 7, "state": "waiting", "blocks": [], "tools": []}
-    assert shown_after(Opened(7), TextDelta("Yes"))["state"] == "streaming"
-
-
-def test_a_tool_has_a_line_while_it_runs_and_another_when_it_is_done() -> None:
-    begun = (Opened(1), Replied(Reply("", (CALL,))), ToolStarted(CALL))
-    assert shown_after(*begun)["tools"] == [{"state": "working", "text": "Writing it down…"}]
-    done = (*begun, ToolFinished(CALL, ToolResult("c1", "ok")))
-    assert shown_after(*done)["tools"] == [{"state": "done", "text": "Written down"}]
-
-
-@pytest.mark.parametrize("result", [None, ToolResult("c1", "ERROR: Ask for the address.")])
-def test_a_call_that_failed_or_asked_back_leaves_no_line(result: ToolResult | None) -> None:
-    assert shown_after(Replied(Reply("", (CALL,))), ToolStarted(CALL), ToolFinished(CALL, result))["tools"] == []
-
-
-def test_a_tool_that_nobody_has_leaves_no_line() -> None:
-    assert shown_after(ToolStarted(ToolCall("c1", "invented", "{}")))["tools"] == []
-
-
-def test_a_finished_turn_says_how_it_ended() -> None:
-    def ended(reply: Reply, stop: Any) -> dict[str, Any]:
-        return shown_after(TextDelta("So"), TurnFinished(Draft("q").ended(reply), stop))
-
-    assert ended(Reply("So it is."), "answered") == {
-        "number": None, "state": "done", "blocks": ["<p>So it is.</p>\n"], "tools": [],
-    }  # fmt: skip
-    assert ended(Reply("So", finish="cut"), "answered")["state"] == "broken"
-    assert ended(Reply("Sorry."), "failed")["state"] == "failed"
-
-
-def test_a_conversation_comes_back_with_questions_as_text_and_thumbs() -> None:
-    turn = Turn("<b>Why?</b>", (Step(Reply("", (CALL,)), (ToolResult("c1", "ok"),)), Step(Reply("**So.**"))))
-    assert history(Transcript(Conversation((turn,)), (3,), (True,)), TOOLS) == [
-        {
-            "number": 3,
-            "question": "<b>Why?</b>",
-            "state": "done",
-            "blocks": ["<p><strong>So.</strong></p>\n"],
-            "tools": [{"state": "done", "text": "Written down"}],
-            "liked": True,
-        }
-    ]
-
-
-def remembered(*texts: str) -> Transcript:
-    turns = tuple(Turn(f"question {number}", (Step(Reply(text)),)) for number, text in enumerate(texts))
-    return Transcript(Conversation(turns), tuple(range(len(turns))), (None,) * len(turns))
-
-
-def test_a_long_conversation_comes_back_by_its_end() -> None:
-    long = "word " * (HISTORY_CHARACTERS // 20)
-    assert [turn["number"] for turn in history(remembered(*[long] * 9), TOOLS)] == [6, 7, 8]
-    assert [turn["number"] for turn in history(remembered("short", long * 9), TOOLS)] == [1]
-    assert len(history(remembered(*["short"] * 1000), TOOLS)) == HISTORY_TURNS
-    assert history(remembered(), TOOLS) == []

@@ -18,9 +18,8 @@ const BUSY = "Many messages are waiting for me. Yours is back in the box; please
 const NO_CONNECTION = "The connection is lost. Please try again in a moment.";
 const OPEN_AGAIN = "The chat is open again.";
 
-let page, talk, log, fresh, notice, box;
+let page, talk, log, fresh, notice, box, line, sign;
 let turns = []; // as they stand in the log
-let line, sign;
 let wake = () => {}; // asks for news at once
 let newest = 0; // of what the owner wrote, the last that is here
 let running = null; // {turn, text, begun, sent}: the turn that is being answered, and what was asked
@@ -46,8 +45,10 @@ function sendBox() {
   const text = box.value;
   box.focus();
   if (running || !text.trim() || sign.stops()) return;
-  eager = Boolean(loading);
-  if (eager) return;
+  const isTooLong = [...text].length > on.replica.longest; // the server would not read so much, nor say why
+  if (isTooLong) say(on.replica.too_long);
+  eager = Boolean(loading) && !isTooLong;
+  if (eager || isTooLong) return;
   setBox(box, "");
   send(text);
 }
@@ -230,10 +231,7 @@ function watchStatus() {
   }
   if (find(".error", status)) fail(running);
   else if (over) ended(running);
-  else {
-    const place = /queue: (\d+)/.exec(status.textContent);
-    if (place) line.tell(Number(place[1]));
-  }
+  else line.tell(/queue: (\d+)/.exec(status.textContent)?.[1]);
 }
 
 function fail({ turn, text, begun }) {
@@ -273,9 +271,9 @@ function onKey(event) {
 
 function start(isEager) {
   eager = isEager;
-  ({ owner: on.owner, page, talk, log, fresh, notice, box, sign } = layOut(on));
+  ({ replica: on.replica, page, talk, log, fresh, notice, box, sign } = layOut(on));
   line = lineOf(say, () => notice.textContent !== "");
-  sign = signOf(page, sign, find("#send"), on.owner.name);
+  sign = signOf(page, sign, find("#send"), on.replica.name);
   Object.assign(page.dataset, { empty: "yes", busy: "no", closed: "no" });
   page.addEventListener("keydown", onKey, true);
   find("#send").addEventListener("click", sendBox);

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.persona import Profile
+from agent.reception import TOO_LONG
 
 log = logging.getLogger(__name__)
 
@@ -108,8 +109,8 @@ class Document:
         return "\n".join(lines)
 
 
-def document_of(profile: Profile) -> Document:
-    """What the page says about the person."""
+def document_of(profile: Profile, max_message_chars: int = 4000) -> Document:
+    """What the page says about the person, and how long a message may be."""
     title = f"{profile.name} · digital replica"
     about = f"{profile.line.rstrip('.')}. " if profile.line else ""
     picture = _picture_of(profile)
@@ -121,6 +122,8 @@ def document_of(profile: Profile) -> Document:
             "line": profile.line,
             "questions": list(profile.questions),
             "picture": picture.address,
+            "longest": max_message_chars,
+            "too_long": TOO_LONG.format(max_message_chars),
         },
         picture,
         tuple(_own(name, "text/css") for name in ("chat.css", "owner.css")),

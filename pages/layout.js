@@ -35,7 +35,7 @@ export function layOut(on) {
   const talk = make("div", { id: "talk", role: "region", tabindex: "0", "aria-label": "Chat" },
     make("div", { class: "column" }, portrait, greeting, log, questions));
   const notice = make("p", { id: "notice", role: "status" });
-  const sign = make("p", { id: "sign", role: "status" });
+  const sign = make("div", { id: "sign", role: "status" });
   const fresh = make("button", { type: "button", id: "fresh" }, `${replica.name} wrote to you`);
   fresh.hidden = true;
 
@@ -44,5 +44,5 @@ export function layOut(on) {
   page.append(make("p", { id: "footnote" }, "A digital replica: it answers from notes and can be wrong."));
   const box = find("#message textarea");
   box.setAttribute("aria-describedby", sign.id);
-  return { owner: { name: replica.name, picture: replica.picture }, page, talk, log, fresh, sign, notice, box };
+  return { replica, page, talk, log, fresh, sign, notice, box };
 }

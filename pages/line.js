@@ -8,7 +8,8 @@ export function lineOf(say, isSaying) {
   let timer = 0;
   let sentence = "";
   return {
-    tell(place) {
+    tell(place) { // none: it is not known
+      if (!place) return;
       sentence = `You are ${PLACES[place - 1] || `number ${place}`} in line. I will answer as soon as I can.`;
       if (isSaying()) say(sentence);
       else timer ||= setTimeout(() => say(sentence), SHOW_AFTER_MS);

@@ -73,7 +73,7 @@ def chat_page(
         trusted_proxies: how many `X-Forwarded-For` entries from the right to believe.
     """
     talk = Talk(reception, on_feedback, trusted_proxies, Sources(passages_of, answers))
-    document = document_of(profile)
+    document = document_of(profile, max_message_chars)
     with gr.Blocks(title=document.title, analytics_enabled=False, fill_width=True) as blocks:
         with gr.Column(elem_id="page"), gr.Row(elem_id="composer"):
             gr.Textbox(

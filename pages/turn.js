@@ -16,7 +16,7 @@ const COPIED_MS = 1600;
 
 export const isBusy = (state) => state === "waiting" || state === "streaming";
 
-// `on` holds what the buttons do: `on.retry(turn)` and `on.rate(turn, "up" | "down" | "none")`; and who the owner is.
+// `on` holds what the buttons do: `on.retry(turn)` and `on.rate(turn, "up" | "down" | "none")`; and who is replicated.
 export function turnOf(question, on) {
   const asked = make("p", { class: "asked", "data-testid": "user" }, question);
   const tools = make("ul", { class: "tools" });
@@ -24,7 +24,7 @@ export function turnOf(question, on) {
   const mark = make("p", { class: "mark" });
   const actions = make("div", { class: "actions", role: "group", "aria-label": "This reply" });
   const sources = sourcesOf();
-  const words = wordsOf(on.owner);
+  const words = wordsOf(on.replica);
   const answer = make("div", { class: "answer" }, tools, bot, mark, sources.root, actions);
   const root = make("article", { class: "turn" }, asked, answer, words.root);
   const turn = { root, question, number: null, liked: null, state: "waiting" };

@@ -119,11 +119,22 @@ async def owner(visitor: Visitor, scene: Scene) -> None:
     await expect(visitor.page.get_by_test_id("owner")).to_have_count(2)
 
 
+async def unseen(visitor: Visitor, scene: Scene) -> None:
+    scene.provider.script = [says(WORK), says(WORK)]
+    await visitor.ask("What did you do on the Analytical Engine?")
+    await visitor.ask("Once more, please?")
+    await visitor.page.locator("#talk").evaluate("node => { node.scrollTop = 60; }")
+    talk = await visitor.conversation()
+    async with scene.store() as store:
+        await owner_house.did(store, lambda owner: owner.tell(talk, "I have also sent you a letter."))
+    await expect(visitor.button("wrote to you")).to_be_visible()
+
+
 async def sources(visitor: Visitor, scene: Scene) -> None:
     scene.provider.script = [says(SOURCED), says(SOURCED)]
     await visitor.ask("What did you do on the Analytical Engine?")
     await visitor.ask("Once more, please?")
-    await visitor.page.locator(".sources button").last.click()
+    await visitor.page.locator(".sources button").nth(2).click()
 
 
 async def closed(visitor: Visitor, scene: Scene) -> None:
@@ -142,6 +153,7 @@ STATES: dict[str, Callable[[Visitor, Scene], Awaitable[None]]] = {
     "busy": busy,
     "failed": failed,
     "owner": owner,
+    "unseen": unseen,
     "sources": sources,
     "closed": closed,
 }

@@ -5,24 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from agent.answers import ANSWERS_SHARE, Answers
+from agent.answers import Answers
+from agent.briefing import Briefing
 from agent.fitting import Fitting
-from agent.knowledge import Knowledge, load_knowledge
+from agent.index import open_index
+from agent.index_file import NoFullText
+from agent.knowledge import EDITION
+from agent.library import Library, shelve
 from agent.limits import Allowance, Ceiling, Gate
 from agent.log import open_log
 from agent.loop import Replica
 from agent.model import Warming
 from agent.models import chat_model, counting, resting_model
 from agent.opening import opening_lines
-from agent.passages import Passage
-from agent.persona import CHARS_PER_TOKEN, persona, profile
 from agent.reception import OnTrouble, Reception
+from agent.room import BYTES_PER_TOKEN, Room, room_for
 from agent.settings import Settings, SettingsError, load_settings, prepare_environment, read_environment
+from agent.toolkit import Toolkit
 from alerts.channel import Channel
 from alerts.inbox import Inbox, open_inbox
 from alerts.outbox import Outbox
@@ -67,25 +71,24 @@ def serve(settings: Settings, store: Store) -> None:
     from pages.probes import health_route, metrics_route
     from pages.serving import serve as serve_page
 
-    knowledge = load_knowledge(settings.knowledge_dir)
-    shown = profile(knowledge, settings.owner_name)
     outbox = Outbox(store, channels(settings, store))
     inbox = open_inbox(settings, store, heard=lambda: outbox.unblock(Telegram.name))
     tools = toolkit(outbox)
     metrics = open_metrics(settings)
     # The keyless model uses no tokens, so that there is nothing to be used up.
     allowance = Allowance(settings.daily_tokens if settings.has_provider else 0, store.tokens_since)
-    answers = Answers(store, int(settings.context_tokens * ANSWERS_SHARE * CHARS_PER_TOKEN))
-    model = chat_model(settings, knowledge, shown, answers, counting(allowance, metrics), likely_addresses_in)
+    room = room_for(tools, settings.context_tokens, settings.max_output_tokens, settings.max_turns)
+    library = open_library(settings, tools, room)
+    answers = Answers(store, room.for_answers * BYTES_PER_TOKEN)
+    model = chat_model(settings, library, answers, counting(allowance, metrics), likely_addresses_in)
     replica = Replica(
         model,
         tools,
-        persona(knowledge, shown.name, tools.tools.values(), settings.context_tokens),
+        library.shelf.persona,
         max_turns=settings.max_turns,
         reply_timeout_s=settings.reply_timeout_s,
         known=frozenset(label for one in knowledge.passages for label in (one.file, one.label)),
     )
-    fitting = Fitting(replica, settings.context_tokens, settings.max_output_tokens, can_write=settings.has_provider)
     reception = Reception(
         replica,
         store,
@@ -93,29 +96,26 @@ def serve(settings: Settings, store: Store) -> None:
         max_message_chars=settings.max_message_chars,
         on_trouble=tell_of_trouble(outbox),
         gate=Gate(settings.messages_per_minute),
-        ceiling=Ceiling(
-            allowance, resting_model(knowledge, shown, answers, likely_addresses_in), tell_of_ceiling(outbox)
-        ),
+        ceiling=Ceiling(allowance, resting_model(library, answers, likely_addresses_in), tell_of_ceiling(outbox)),
         watch=metrics,
-        fitting=fitting,
-        answers=answers,
+        briefing=Briefing(library, answers, Fitting(room, can_write=True), quotes=not settings.has_provider),
         is_paused=paused_in(store),
     )
-    for level, line in opening_lines(settings, knowledge, shown, fitting, DATABASE_FILE):
+    for level, line in opening_lines(settings, library.shelf, room, DATABASE_FILE):
         log.log(level, "%s", line)
     page = chat_page(
         reception,
-        shown,
+        library.shelf.profile,
         max_replies=settings.max_concurrent_replies,
         max_message_chars=settings.max_message_chars,
         on_feedback=store.set_feedback,
         newest=store.news,
         is_closed=paused_in(store),
-        passages_of=passages_in(knowledge),
+        passages_of=library.passages_of,
         answers=answers,
         trusted_proxies=settings.trusted_proxies,
     )
-    routes = [health_route(health(settings, knowledge, reception, outbox, inbox, store) | {"line": page.line.status})]
+    routes = [health_route(health(settings, library, reception, outbox, inbox, store) | {"line": page.line.status})]
     if metrics:
         from agent.metrics import CONTENT_TYPE
 
@@ -127,7 +127,7 @@ def serve(settings: Settings, store: Store) -> None:
         host=settings.gradio_server_name,
         port=settings.gradio_server_port,
         routes=routes,
-        lifespan=alive(model, outbox, inbox, store),
+        lifespan=alive(model, library, outbox, inbox, store),
         frame_ancestors=settings.frame_ancestors,
     )
 
@@ -137,6 +137,16 @@ def database_url(settings: Settings) -> str:
     if settings.database_url:
         return settings.database_url.get_secret_value()
     return f"sqlite:///{settings.data_dir.resolve() / DATABASE_FILE}"
+
+
+def open_library(settings: Settings, tools: Toolkit, room: Room) -> Library:
+    """The owner's files, and the index over them in the data folder."""
+    try:
+        index = open_index(settings.data_dir, EDITION)
+    except NoFullText as error:
+        log.warning("%s", error)
+        index = None
+    return Library(settings.knowledge_dir, index, lambda found: shelve(found, settings.owner_name, tools, room), room)
 
 
 def open_metrics(settings: Settings) -> Metrics | None:
@@ -168,15 +178,6 @@ def paused_in(store: Store) -> Callable[[], Awaitable[bool]]:
     return is_paused
 
 
-def passages_in(knowledge: Knowledge) -> Callable[[str], Sequence[Passage]]:
-    """What stands behind a label: a part of a file, or the file."""
-    parts: dict[str, list[Passage]] = {}
-    for passage in knowledge.passages:
-        for label in dict.fromkeys((passage.label, passage.file)):
-            parts.setdefault(label, []).append(passage)
-    return lambda label: parts.get(label, ())
-
-
 def tell_of_trouble(outbox: Outbox) -> OnTrouble:
     """Alerts the owner when replies fail: the outbox lets one through an hour."""
 
@@ -199,8 +200,14 @@ def tell_of_ceiling(outbox: Outbox) -> Callable[[date], Awaitable[object]]:
     return tell
 
 
+async def keep_up(library: Library) -> None:
+    """Lets an edit to a file be known within seconds."""
+    async for _ in library.renewals():
+        pass
+
+
 def alive(
-    model: Warming, outbox: Outbox, inbox: Inbox | None, store: Store
+    model: Warming, library: Library, outbox: Outbox, inbox: Inbox | None, store: Store
 ) -> Callable[[object], AbstractAsyncContextManager[None]]:
     """What runs beside the page, from its start to its end."""
 
@@ -211,7 +218,7 @@ def alive(
             model.start()
             ending.push_async_callback(model.close)
             ending.callback(outbox.close)
-            workers = [asyncio.create_task(outbox.run())]
+            workers = [asyncio.create_task(outbox.run()), asyncio.create_task(keep_up(library))]
             if inbox:
                 ending.callback(inbox.close)
                 workers.append(asyncio.create_task(inbox.run()))
@@ -225,7 +232,7 @@ def alive(
 
 def health(
     settings: Settings,
-    knowledge: Knowledge,
+    library: Library,
     reception: Reception,
     outbox: Outbox,
     inbox: Inbox | None,
@@ -238,8 +245,10 @@ def health(
         return reception.trouble or no_model or "ok"
 
     async def files() -> str:
-        skipped = [report.line() for report in knowledge.reports if report.status == "skipped"]
-        return knowledge.problem or "; ".join(skipped) or "ok"
+        knowledge = library.shelf.knowledge
+        return (
+            knowledge.problem or "; ".join(report.line() for report in knowledge.reports if report.needs_care) or "ok"
+        )
 
     async def alerts() -> str:
         found = [outbox.status(), inbox.status() if inbox else "ok"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from agent.passages import inert
+from agent.passages import Passage, inert
 
 OPENING = "\n<answers>\n"
 CLOSING = "\n</answers>"
 
-ANSWERS_SHARE = 0.1
-"""Of the context."""
+SOURCE = "answers"
+"""Stands for the file that an answer is from."""
 MAX_QUESTION_CHARS = 300
 
 
@@ -41,12 +41,12 @@ class Answers:
 
     Args:
         store: keeps them, for several processes.
-        max_chars: so many characters of them go into the persona, the newest ones.
+        max_bytes: so many of them go into the persona, in UTF-8, the newest ones.
     """
 
-    def __init__(self, store: Answerers, max_chars: int) -> None:
+    def __init__(self, store: Answerers, max_bytes: int) -> None:
         self._store = store
-        self._max_chars = max_chars
+        self._max_bytes = max_bytes
         self._version: str | None = None
         self._known: tuple[Answered, ...] = ()
 
@@ -61,19 +61,23 @@ class Answers:
 
     async def as_text(self) -> str:
         """What stands behind the files in the system message; empty when there are none."""
-        return answers_part(await self.current(), self._max_chars)
+        return answers_part(await self.current(), self._max_bytes)
+
+    async def passages(self) -> tuple[Passage, ...]:
+        """The same as passages, whose labels a reply may name."""
+        return tuple(Passage(SOURCE, answer.question, answer.text) for answer in await self.current())
 
 
-def answers_part(answers: Sequence[Answered], max_chars: int) -> str:
+def answers_part(answers: Sequence[Answered], max_bytes: int) -> str:
     """The answers for the system message, oldest first. When they are too many, the oldest go until half of the room
     is free, so that the beginning of the requests stays the same for many answers more."""
     written = [f"<answer>\nAsked: {_asked(answer)}\n{inert(answer.text)}\n</answer>" for answer in answers]
     first, total = 0, 0
     for number, text in enumerate(written):
-        total += len(text)
-        if total > max_chars:
-            while first <= number and total > max_chars / 2:
-                total -= len(written[first])
+        total += len(text.encode())
+        if total > max_bytes:
+            while first <= number and total > max_bytes / 2:
+                total -= len(written[first].encode())
                 first += 1
     kept = "\n".join(written[first:])
     return f"{OPENING}{kept}{CLOSING}" if kept else ""

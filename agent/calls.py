@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from agent.conversation import Reply, Usage, WireMessage
-from agent.fitting import BYTES_PER_TOKEN
 from agent.model import ChatModel, ModelError, ToolChoice
 from agent.prices import Price
+from agent.room import BYTES_PER_TOKEN
 
 Event = TypeVar("Event")
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
-TALKATIVE = ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "urllib3")
+TALKATIVE = ("alembic", "httpx", "httpx2", "httpcore", "httpcore2", "openai", "urllib3")
 """Libraries that print every request with its address: a Telegram address holds the token."""
 
 

@@ -9,10 +9,9 @@ from pydantic import SecretStr
 from agent.answers import Answers
 from agent.calls import Metered, ModelCall, OnCall, host_of
 from agent.fallback import WithFallback
-from agent.knowledge import Knowledge
+from agent.library import Library
 from agent.limits import Allowance
 from agent.model import ChatModel, Warming, open_provider
-from agent.persona import Profile
 from agent.prices import price_of
 from agent.settings import Settings
 from agent.toolless import FindAddresses, addresses_in
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
 def chat_model(
     settings: Settings,
-    knowledge: Knowledge,
-    shown: Profile,
+    library: Library,
     answers: Answers,
     on_call: OnCall,
     find_addresses: FindAddresses = addresses_in,
@@ -47,7 +45,7 @@ def chat_model(
 
     def build() -> ChatModel:
         if not settings.has_provider:
-            return notes_model(knowledge, shown, answers, find_addresses)
+            return notes_model(library, answers, find_addresses)
         first = provider(settings.openai_model, settings.openai_api_key, settings.openai_base_url)
         if not settings.has_fallback or not settings.fallback_model:
             return first
@@ -58,22 +56,20 @@ def chat_model(
 
 
 def notes_model(
-    knowledge: Knowledge, shown: Profile, answers: Answers, find_addresses: FindAddresses, *, resting: bool = False
+    library: Library, answers: Answers, find_addresses: FindAddresses, *, resting: bool = False
 ) -> ChatModel:
     """The model that quotes the notes, and says why."""
     from agent.notes import Notes
     from agent.offline import NOTICE, NOTICE_RESTING, OfflineModel
-    from agent.search import open_search
 
-    notes = Notes(open_search(knowledge.passages), answers, shown.name)
+    shown = library.shelf.profile
+    notes = Notes(library, answers).open()
     return OfflineModel(shown.name, shown.line, notes, NOTICE_RESTING if resting else NOTICE, find_addresses)
 
 
-def resting_model(
-    knowledge: Knowledge, shown: Profile, answers: Answers, find_addresses: FindAddresses = addresses_in
-) -> Warming:
+def resting_model(library: Library, answers: Answers, find_addresses: FindAddresses = addresses_in) -> Warming:
     """Who answers when the day's tokens are used up. Most days nobody does: it is built when it is asked."""
-    return Warming("notes", lambda: notes_model(knowledge, shown, answers, find_addresses, resting=True))
+    return Warming("notes", lambda: notes_model(library, answers, find_addresses, resting=True))
 
 
 def counting(allowance: Allowance, metrics: Metrics | None) -> OnCall:

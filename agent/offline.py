@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Protocol, cast
 
 from agent.conversation import Reply, ToolCall, WireMessage
-from agent.knowledge import Passage
 from agent.lexical import words
 from agent.model import ToolChoice
+from agent.passages import Passage, footnote
 from agent.search import asked_in
 from agent.toolkit import OK
 from agent.toolless import FindAddresses, addresses_in, call_for_address, calling, tool_asking_for, without_addresses
@@ -97,27 +97,29 @@ class OfflineModel:
 
     async def _text(self, asked: str, results: Sequence[tuple[str, str]], messages: Sequence[WireMessage]) -> str:
         parts = [self._after_tool(asked, arguments, result) for arguments, result in results]
+        sources: Sequence[str] = ()
         if not results or self._find_addresses(asked):
-            parts.append(await self._answer(without_addresses(asked), alone=not results))
+            answer, sources = await self._answer(without_addresses(asked), alone=not results)
+            parts.append(answer)
         if not any(
             self._notice in str(message.get("content")) for message in messages if message["role"] == "assistant"
         ):
             parts.append(f"*{self._notice}*")
-        return "\n\n".join(part for part in parts if part)
+        return "\n\n".join(part for part in parts if part) + footnote(sources)
 
-    async def _answer(self, asked: str, *, alone: bool) -> str:
-        """What the notes say. Beside a tool's result (not `alone`) silence is better than a phrase."""
+    async def _answer(self, asked: str, *, alone: bool) -> tuple[str, Sequence[str]]:
+        """What the notes say, and where. Beside a tool's result (not `alone`) silence is better than a phrase."""
         found = await self._find(asked) if _is_question(asked) or (alone and not _small_talk(asked)) else ()
         talk = self._small_talk_answer(_small_talk(asked)) if alone else ""
         if talk:
-            return talk
+            return talk, ()
         if found:
-            return _quote(found)
+            return "\n\n".join(one.text for one in found), tuple(dict.fromkeys(one.label for one in found))
         if not alone:
-            return ""
+            return "", ()
         if _wants_contact(asked):
-            return INVITE
-        return UNKNOWN_KEPT if _is_question(asked) else NOT_A_QUESTION
+            return INVITE, ()
+        return (UNKNOWN_KEPT if _is_question(asked) else NOT_A_QUESTION), ()
 
     async def _find(self, asked: str) -> tuple[Passage, ...]:
         return await self._notes.answering(asked)
@@ -146,18 +148,6 @@ class OfflineModel:
                 f"notes.{about} {INVITE}"
             ),
         }.get(kind, "")
-
-
-def _quote(passages: Sequence[Passage]) -> str:
-    """The passages with the file that each comes from; of one file, named once."""
-    parts: list[str] = []
-    for position, passage in enumerate(passages):
-        parts.append(passage.text)
-        following = passages[position + 1] if position + 1 < len(passages) else None
-        if following is None or (following.file, following.heading) != (passage.file, passage.heading):
-            section = passage.heading.split(" › ")[-1]
-            parts.append(f"*From {passage.file}{f', “{section}”' if section else ''}*")
-    return "\n\n".join(parts)
 
 
 def _last_question(messages: Sequence[WireMessage]) -> str:

@@ -6,25 +6,23 @@ import logging
 from collections.abc import Iterator
 
 from agent.calls import host_of
-from agent.fitting import Fitting
-from agent.knowledge import Knowledge
-from agent.persona import NOBODY, Profile, leaves_out
+from agent.library import Shelf
+from agent.persona import NOBODY
+from agent.room import ROUND_TOKENS, Room
 from agent.settings import Settings
 
 
-def opening_lines(
-    settings: Settings, knowledge: Knowledge, shown: Profile, fitting: Fitting, database_file: str
-) -> Iterator[tuple[int, str]]:
+def opening_lines(settings: Settings, shelf: Shelf, room: Room, database_file: str) -> Iterator[tuple[int, str]]:
     """What was found and what is missing, one line each."""
-    for report in knowledge.reports:
-        yield logging.INFO if report.status == "read" else logging.WARNING, report.line()
-    if knowledge.problem:
-        yield logging.WARNING, f"Knowledge: {knowledge.problem}"
-    if shown.name == NOBODY:
+    for report in shelf.knowledge.reports:
+        yield logging.WARNING if report.needs_care else logging.INFO, report.line()
+    if shelf.knowledge.problem:
+        yield logging.WARNING, f"Knowledge: {shelf.knowledge.problem}"
+    if shelf.profile.name == NOBODY:
         yield logging.WARNING, "No name was found: begin a file with `# Your Name`, or set OWNER_NAME"
-    if leaves_out(knowledge, settings.context_tokens):
-        yield logging.WARNING, "Knowledge: larger than its share of CONTEXT_TOKENS; the last files are cut"
-    if fitting.persona_is_too_large:
+    if not shelf.is_whole:
+        yield logging.INFO, "Knowledge: larger than its share of CONTEXT_TOKENS, so it is searched for each question"
+    if room.for_history(shelf.persona) < ROUND_TOKENS:
         yield logging.WARNING, "CONTEXT_TOKENS is too small for the persona and a talk; raise it"
     if settings.has_provider:
         yield logging.INFO, f"Model: {settings.openai_model} at {host_of(settings.openai_base_url)}"

@@ -35,7 +35,7 @@ def inert(text: str) -> str:
     return _ELEMENT.sub(r"(\1)", text)
 
 
-_ELEMENT = re.compile(r"<(/?\s*(?:file|knowledge|answers?|passages?)\b[^<>]*)>?", re.IGNORECASE)
+_ELEMENT = re.compile(r"<(\s*/?\s*(?:file|knowledge|answers?|passages?)\b[^<>]*)>?", re.IGNORECASE)
 
 
 def with_passages(message: str, found: Sequence[Passage]) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from agent.knowledge import Knowledge
-from agent.passages import inert
+from agent.knowledge import Document, Knowledge
+from agent.passages import Passage, inert
+from agent.room import BYTES_PER_TOKEN
 from agent.toolkit import Tool
 
 NOBODY = "the owner of this page"
@@ -27,10 +29,11 @@ CLOSING = "\n</knowledge>"
 """Around the files in the system message."""
 
 MAX_LINE_CHARS = 160
-KNOWLEDGE_SHARE = 0.6
-"""Of the context: the rest is for the conversation and the reply."""
-CHARS_PER_TOKEN = 3
-"""Errs on the safe side for European languages."""
+MAX_CONTENTS_CHARS = 300
+MORE = (
+    "These are the files and what stands in them. The passages that a message needs are found for it and stand behind "
+    "it, in <passages>:"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,67 @@ def profile(knowledge: Knowledge, owner_name: str | None) -> Profile:
     )
 
 
-def persona(knowledge: Knowledge, name: str, tools: Iterable[Tool[Any]], context_tokens: int) -> str:
-    """The system message. It is the same for every request, so that providers' prompt caches hold."""
+def rules(name: str, tools: Iterable[Tool[Any]]) -> str:
+    """What the system message begins with. It is the same for every request, so that prompt caches hold."""
     habits = "\n".join(f"- {tool.habit}" for tool in tools if tool.habit)
-    budget = int(context_tokens * KNOWLEDGE_SHARE * CHARS_PER_TOKEN)
-    return f"{RULES.format(name=name, habits=habits)}{_files(knowledge, budget)}"
+    return RULES.format(name=name, habits=habits)
+
+
+def whole(knowledge: Knowledge) -> str:
+    """All files, for the system message."""
+    documents = knowledge.documents or _rebuilt(knowledge.passages)
+    files = "\n".join(f'<file name="{inert(document.file)}">\n{inert(document.text)}</file>' for document in documents)
+    return f"{OPENING}{files}{CLOSING}"
+
+
+def core(passages: Sequence[Passage], first: str, max_tokens: int) -> tuple[str, frozenset[str]]:
+    """Where not all files fit: the beginning of the one that says who this is, and what the others are about.
+
+    Args:
+        passages: all of them, by file.
+        first: the file to begin with.
+        max_tokens: how much of the system message it may take.
+
+    Returns:
+        The part of the system message, and the labels of what stands in it.
+    """
+    held: list[Passage] = []
+    left = max_tokens * BYTES_PER_TOKEN // 2
+    for passage in (one for one in passages if one.file == first):
+        left -= len(passage.label.encode()) + len(passage.text.encode())
+        if left < 0:
+            break
+        held.append(passage)
+    beginning = whole(Knowledge(passages=tuple(held))).removesuffix(CLOSING)
+    contents = _contents(passages, max_tokens * BYTES_PER_TOKEN // 2)
+    labels = frozenset(label for one in held for label in (one.file, one.label))
+    return f"{beginning}\n{contents}{CLOSING}", labels
+
+
+def _contents(passages: Sequence[Passage], max_bytes: int) -> str:
+    """The files with their headings, as many as there is room for."""
+    headings: dict[str, dict[str, None]] = {}
+    for passage in passages:
+        headings.setdefault(passage.file, {}).setdefault(passage.heading.split(" › ")[-1])
+    lines = [MORE]
+    for file, named in headings.items():
+        line = inert(f"- {file}: {'; '.join(filter(None, named))}"[:MAX_CONTENTS_CHARS])
+        max_bytes -= len(line.encode())
+        if max_bytes < 0:
+            lines.append("- and others")
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _rebuilt(passages: Iterable[Passage]) -> Iterator[Document]:
+    """Documents of their passages: each heading once, above what stands under it."""
+    for file, of_file in groupby(passages, key=lambda one: one.file):
+        parts: list[str] = []
+        for heading, under in groupby(of_file, key=lambda one: one.heading):
+            parts += [f"## {heading}"] if heading else []
+            parts += [one.text for one in under]
+        yield Document(file, "\n\n".join(parts) + "\n")
 
 
 def shortened(persona: str) -> str:
@@ -80,19 +139,6 @@ def shortened(persona: str) -> str:
     return f"{rules}{opening}{files[: len(files) // 2]}{closing}{answers}"
 
 
-def leaves_out(knowledge: Knowledge, context_tokens: int) -> bool:
-    """The files are larger than their share of the context: the last of them are cut."""
-    return (
-        sum(len(document.text) for document in knowledge.documents) > context_tokens * KNOWLEDGE_SHARE * CHARS_PER_TOKEN
-    )
-
-
-def _files(knowledge: Knowledge, budget: int) -> str:
-    files = [f'<file name="{inert(document.file)}">\n{inert(document.text)}</file>' for document in knowledge.documents]
-    whole = "\n".join(files)[:budget]
-    return f"{OPENING}{whole}{CLOSING}"
-
-
 RULES = """\
 You are {name}. You are the digital replica of {name} on {name}'s own page, and you talk with a visitor: \
 often a recruiter or a client with little time. Speak as {name}: in the first person, in the tone that the \
@@ -100,11 +146,15 @@ knowledge below shows, in the visitor's language. Be brief: two to five sentence
 If somebody asks whether you are a person, say that you are {name}'s digital replica.
 
 What you know
-- All you know about {name} stands between <knowledge> and </knowledge>, and in <answers> what {name} has answered \
-to visitors in person: that is newer, and holds where the two differ. State only what they say. Never guess, \
-round up or fill in a date, employer, degree, skill, opinion or anything else about {name}, however natural it sounds.
-- A proper question about {name} that neither answers: say that you do not know and have passed it \
+- All you know about {name} stands between <knowledge> and </knowledge>, in <passages> what was found for a message, \
+and in <answers> what {name} has answered to visitors in person: that is newer, and holds where they differ. State \
+only what they say. Never guess, round up or fill in a date, employer, degree, skill, opinion or anything else about \
+{name}, however natural it sounds.
+- A proper question about {name} that none of these answers: say that you do not know and have passed it \
 on, after the tool for it returned `ok`. If a part of the question is answered, answer that part.
+- End a reply that states something about {name} with a line of its own that names what it rests on: the file and \
+the heading above it, as in `Sources: cv.md › Experience; talks.md`, or `answers` and the question. Name nothing else \
+there, and write no such line under small talk or when you do not know.
 - General questions that have nothing to do with {name}: answer in a sentence at most and come back to your work.
 
 Getting in touch

@@ -10,11 +10,10 @@ from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agent.answers import Answers
+from agent.briefing import Briefing
 from agent.calls import ModelCall, collected, collecting
-from agent.conversation import Conversation, Draft, Reply, Transcript, Turn, mended
+from agent.conversation import Draft, Reply, Transcript, Turn, mended
 from agent.events import Event, Progress, StopReason, TurnFinished
-from agent.fitting import Fitting
 from agent.limits import Ceiling, Gate
 from agent.loop import Replica, respond
 from agent.model import ChatModel
@@ -85,8 +84,7 @@ class Reception:
         gate: how often somebody may write; None: as often as they like.
         ceiling: on the tokens of a day; None: there is none.
         watch: counts turns and refusals.
-        fitting: shortens conversations for the model; None: they go whole.
-        answers: what the owner has answered in person, for the model to know.
+        briefing: what the model is told beside a message.
         is_paused: the owner has closed the chat for a while.
     """
 
@@ -101,8 +99,7 @@ class Reception:
         gate: Gate | None = None,
         ceiling: Ceiling | None = None,
         watch: Watch | None = None,
-        fitting: Fitting | None = None,
-        answers: Answers | None = None,
+        briefing: Briefing | None = None,
         is_paused: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         self.replica = replica
@@ -114,8 +111,7 @@ class Reception:
         self._gate = gate or Gate(UNLIMITED)
         self._ceiling = ceiling
         self._watch = watch
-        self._fitting = fitting
-        self._answers = answers
+        self._briefing = briefing or Briefing()
         self._is_paused = is_paused
         self.running = 0
         """Replies under way."""
@@ -163,13 +159,14 @@ class Reception:
         record = Record(Progress(Draft(message)), self.replica.toolkit.tools)
         try:
             yield Opened(number)
-            replica, conversation = self.replica, transcript.conversation
+            conversation = transcript.conversation
             if resting := await self._resting_model():
-                replica = replace(replica, model=resting)
+                brief = await self._briefing.brief_for_quotes(replace(self.replica, model=resting), conversation)
             else:
                 with collecting(record.calls):
-                    replica, conversation = await self._prepared(conversation_id, conversation, message)
-            answering = respond(replica, conversation, message, conversation_id)
+                    brief = await self._briefing.brief(self.replica, conversation_id, conversation, message)
+            record.progress = Progress(Draft(message, found=brief.found))
+            answering = respond(brief.replica, brief.conversation, message, conversation_id, brief.found)
             async with aclosing(collected(answering, record.calls)) as events:
                 async for event in events:
                     record.note(event)
@@ -202,6 +199,8 @@ class Reception:
         try:
             await self.store.close_turn(conversation_id, number, turn, record.stop, record.calls)
             await self._report(record)
+        except LookupError:
+            log.info("The conversation was forgotten while it was answered")
         except Exception as error:
             self._store_failed(error)  # the visitor has read the answer: an error must not take its place
 
@@ -229,18 +228,6 @@ class Reception:
         self.trouble = NO_STORE.format(reference := secrets.token_hex(4))
         log.error("[%s] The store failed (%s)", reference, type(error).__name__, exc_info=error)
         return reference
-
-    async def _prepared(
-        self, conversation_id: str, conversation: Conversation, message: str
-    ) -> tuple[Replica, Conversation]:
-        """The replica with what its owner has answered by now, and as much of the conversation as fits."""
-        replica, answers = self.replica, ""
-        if self._answers:
-            answers = await self._answers.as_text()
-            replica = replace(replica, persona=f"{replica.persona}{answers}")
-        if self._fitting:
-            conversation = await self._fitting.fit(conversation_id, conversation, message, answers)
-        return replica, conversation
 
     async def _resting_model(self) -> ChatModel | None:
         """Who answers when the day's tokens are used up; None: they are not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,20 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.answers import CLOSING, OPENING, Answers, answers_part
+from agent.briefing import Briefing
 from agent.encoder import Encode, Vectors
-from agent.knowledge import Document, Knowledge, cut
+from agent.knowledge import Document, Knowledge
 from agent.loop import Replica
 from agent.model import OpenAIModel
 from agent.notes import Notes
 from agent.offline import OfflineModel
-from agent.persona import persona, shortened
+from agent.persona import rules, shortened, whole
 from agent.reception import CLOSED, Reception, Refused
-from agent.search import open_search
 from agent.toolkit import Toolkit
 from store.store import Store
 from tests.fakes.desk import OwnersDesk, Said
 from tests.fakes.hands import turn_of
 from tests.fakes.provider import Provider
+from tests.shelves import library_of
 
 HORSES = Said("Do you ride horses?", "Yes, every Sunday, rather badly.")
 TEA = Said("Tea or coffee?", "Tea, always.")
@@ -43,7 +45,9 @@ def desk() -> OwnersDesk:
 @pytest.fixture
 def reception(model: OpenAIModel, store: Store, desk: OwnersDesk) -> Reception:
     replica = Replica(model, Toolkit(), "You are Ada.")
-    return Reception(replica, store, max_replies=3, max_message_chars=50, answers=Answers(desk, 1000))
+    return Reception(
+        replica, store, max_replies=3, max_message_chars=50, briefing=Briefing(answers=Answers(desk, 1000))
+    )
 
 
 async def ask(reception: Reception, conversation_id: str = "c1") -> None:
@@ -117,9 +121,9 @@ def test_neither_question_nor_answer_leaves_its_element(injection: str) -> None:
 def test_a_shorter_persona_keeps_the_answers() -> None:
     text = "# Ada\n\n" + "I count. " * 200
     document = Document("ada.md", text)
-    whole = persona(Knowledge((document,), tuple(cut(document))), "Ada", [], 16000) + answers_part([TEA], 1000)
-    shorter = shortened(whole)
-    assert len(shorter) < len(whole) - 800
+    text = f"{rules('Ada', [])}{whole(Knowledge((document,)))}{answers_part([TEA], 1000)}"
+    shorter = shortened(text)
+    assert len(shorter) < len(text) - 800
     assert shorter.count("\n</knowledge>") == 1
     assert shorter.endswith(answers_part([TEA], 1000))
 
@@ -157,25 +161,25 @@ def by_words() -> Encode:
     return encode
 
 
-def notes_of(desk: OwnersDesk) -> Notes:
-    files = open_search(list(cut(Document("ada.md", "# Ada\n\nI was born in London."))), by_words)
-    return Notes(files, Answers(desk, 1000), "Ada", by_words)
+@pytest.fixture
+def notes(desk: OwnersDesk, tmp_path: Path) -> Notes:
+    (tmp_path / "ada.md").write_text("# Ada\n\nI was born in London.\n")
+    return Notes(library_of(tmp_path), Answers(desk, 1000), by_words)
 
 
-async def test_the_keyless_model_quotes_an_answer_as_soon_as_it_is_there(desk: OwnersDesk) -> None:
-    notes = notes_of(desk)
+async def test_the_keyless_model_quotes_an_answer_as_soon_as_it_is_there(desk: OwnersDesk, notes: Notes) -> None:
     assert await notes.answering("Do you ride horses?") == ()
     desk.kept.append(HORSES)
-    replica = Replica(OfflineModel("Ada", "", notes), Toolkit(), "persona")
-    text = (await turn_of(replica, "do you ride horses")).text
-    assert HORSES.text in text
-    assert "what Ada answered in person" in text
+    label = "answers › Do you ride horses?"
+    replica = Replica(OfflineModel("Ada", "", notes), Toolkit(), "persona", known=frozenset({label}))
+    turn = await turn_of(replica, "do you ride horses")
+    assert HORSES.text in turn.text
+    assert turn.steps[-1].reply.sources == (label,)
     desk.kept.clear()
     assert await notes.answering("Do you ride horses?") == ()
 
 
-async def test_an_answer_comes_before_the_files(desk: OwnersDesk) -> None:
-    notes = notes_of(desk)
+async def test_an_answer_comes_before_the_files(desk: OwnersDesk, notes: Notes) -> None:
     assert [passage.text for passage in await notes.answering("Were you born in London?")] == ["I was born in London."]
     desk.kept.append(Said("Were you born in London?", "Yes, in Marylebone."))
     assert [passage.text for passage in await notes.answering("Were you born in London?")] == ["Yes, in Marylebone."]

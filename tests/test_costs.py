@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from agent.briefing import Briefing
 from agent.calls import Metered, ModelCall, collected, collecting
 from agent.conversation import Reply, Usage, WireMessage
 from agent.events import TextDelta, TurnFinished
@@ -21,6 +22,7 @@ from agent.loop import Replica
 from agent.model import ChatModel, OpenAIModel, ToolChoice, open_provider
 from agent.prices import Price
 from agent.reception import Reception
+from agent.room import Room
 from agent.toolkit import Toolkit
 from alerts.outbox import Outbox
 from store.store import Store
@@ -159,8 +161,8 @@ async def test_a_summary_is_a_row_of_the_turn_that_needed_it(
     store: Store, provider: Provider, model: OpenAIModel
 ) -> None:
     replica = Replica(metered(model), Toolkit(), "You are Ada.")
-    fitting = Fitting(replica, 1200, 100, can_write=True)
-    both = Reception(replica, store, max_replies=3, max_message_chars=5000, fitting=fitting)
+    briefing = Briefing(fitting=Fitting(Room(1400, 900), can_write=True))
+    both = Reception(replica, store, max_replies=3, max_message_chars=5000, briefing=briefing)
     for _ in range(2):
         await said(both, "please " * 150)
     assert [row.number for row in await store.model_calls()] == [1, 1, 0]

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from agent.briefing import Briefing
 from agent.calls import Metered
 from agent.events import TextDelta, TurnFinished
 from agent.fitting import Fitting
@@ -17,6 +18,7 @@ from agent.loop import Replica
 from agent.model import OpenAIModel
 from agent.offline import NOTICE_RESTING, OfflineModel
 from agent.reception import Reception
+from agent.room import Room
 from alerts.outbox import Outbox
 from app import tell_of_ceiling
 from store.store import Store
@@ -42,7 +44,7 @@ def opened(model: OpenAIModel, store: Store, counts: Counts) -> Opening:
             max_replies=3,
             max_message_chars=500,
             ceiling=Ceiling(allowance, OfflineModel("Ada", "", Notes(), NOTICE_RESTING), tell),
-            fitting=Fitting(replica, 1500, 100, can_write=True),
+            briefing=Briefing(fitting=Fitting(Room(1500, 900), can_write=True)),
             watch=counts,
         )
 

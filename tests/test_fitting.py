@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.conversation import Conversation, Draft, Reply, Step, Turn, to_wire
-from agent.fitting import Fitting, estimate_tokens, turn_tokens, turns_to_drop
+from agent.fitting import Fitting, turns_to_drop
 from agent.loop import MAX_CALLS, Replica
 from agent.model import OpenAIModel
+from agent.room import Room, estimate_tokens, turn_tokens
 from agent.toolkit import Toolkit
 from tests.fakes.hands import Hands, turn_of
 from tests.fakes.provider import Answer, Provider, calls, says
@@ -28,12 +29,22 @@ def said(message: str, answer: str) -> Turn:
     return Turn(message, (Step(Reply(answer)),))
 
 
-def fitting(model: OpenAIModel, tokens: int = 2000, *, can_write: bool = True) -> Fitting:
-    return Fitting(Replica(model, Toolkit(), "You are Ada."), tokens, 100, can_write=can_write)
+ROOM = Room(2000, 900)
+
+
+class Fit:
+    """Fits conversations with one replica."""
+
+    def __init__(self, model: OpenAIModel, room: Room = ROOM, *, can_write: bool = True) -> None:
+        self._fitting = Fitting(room, can_write=can_write)
+        self._replica = Replica(model, Toolkit(), "You are Ada.")
+
+    async def fit(self, conversation_id: str, conversation: Conversation, message: str) -> Conversation:
+        return await self._fitting.fit(self._replica, conversation_id, conversation, message)
 
 
 async def test_a_short_conversation_stays_as_it_is(model: OpenAIModel, provider: Provider) -> None:
-    assert await fitting(model).fit("c1", talk(3), "Hi") == talk(3)
+    assert await Fit(model).fit("c1", talk(3), "Hi") == talk(3)
     assert provider.requests == []
 
 
@@ -41,7 +52,7 @@ async def test_older_turns_go_whole_and_the_model_writes_what_they_were_about(
     model: OpenAIModel, provider: Provider
 ) -> None:
     provider.script = [says("The visitor is Sarah from TechFirm.")]
-    fitted = await fitting(model).fit("c1", talk(30), "Hi")
+    fitted = await Fit(model).fit("c1", talk(30), "Hi")
     assert fitted.summary == "The visitor is Sarah from TechFirm."
     assert fitted.turns == talk(30).turns
     assert 0 < fitted.summarised < 30
@@ -54,7 +65,7 @@ async def test_older_turns_go_whole_and_the_model_writes_what_they_were_about(
 
 
 async def test_a_summary_is_written_once_and_then_built_upon(model: OpenAIModel, provider: Provider) -> None:
-    fit = fitting(model)
+    fit = Fit(model)
     provider.answer = lambda asked: says(f"Summary {len(provider.requests)}.")
     first = await fit.fit("c1", talk(30), "Hi")
     again = await fit.fit("c1", talk(30), "Hi")
@@ -68,7 +79,7 @@ async def test_a_summary_is_written_once_and_then_built_upon(model: OpenAIModel,
 
 
 async def test_summaries_of_two_conversations_stay_apart(model: OpenAIModel, provider: Provider) -> None:
-    fit = fitting(model)
+    fit = Fit(model)
     provider.script = [says("One."), says("Two.")]
     assert (await fit.fit("c1", talk(30), "Hi")).summary == "One."
     assert (await fit.fit("c2", talk(30), "Hi")).summary == "Two."
@@ -80,13 +91,23 @@ async def test_without_a_written_summary_the_visitors_own_words_stay(
     model: OpenAIModel, provider: Provider, can_write: bool
 ) -> None:
     provider.answer = lambda asked: Answer(status=500)
-    fitted = await fitting(model, can_write=can_write).fit("c1", talk(8, words=200), "Hi")
+    fitted = await Fit(model, can_write=can_write).fit("c1", talk(8, words=200), "Hi")
     assert '"Question 0?"' in fitted.summary
 
 
-async def test_the_start_can_tell_that_the_persona_alone_is_too_large(model: OpenAIModel) -> None:
-    assert not fitting(model).persona_is_too_large
-    assert Fitting(Replica(model, Toolkit(), "word " * 2000), 2000, 100, can_write=True).persona_is_too_large
+async def test_what_was_cut_off_stays_away_after_a_long_message(model: OpenAIModel, provider: Provider) -> None:
+    provider.answer = lambda asked: says(f"Summary {len(provider.requests)}.")
+    fit = Fit(model)
+    long = await fit.fit("c1", talk(10), "please " * 300)
+    assert long.summarised > 0
+    assert await fit.fit("c1", talk(10), "Hi") == long
+    assert len(provider.requests) == 1
+
+
+async def test_without_room_for_a_talk_no_summary_is_paid_for(model: OpenAIModel, provider: Provider) -> None:
+    fitted = await Fit(model, Room(2000, 1700)).fit("c1", talk(8), "Hi")
+    assert '"Question 0?"' in fitted.summary
+    assert provider.requests == []
 
 
 @given(st.lists(st.integers(1, 400), max_size=60), st.integers(50, 1000))

@@ -57,7 +57,7 @@ class Hands:
 
 async def answer(message: str, hands: Hands | None = None, conversation: Conversation | None = None) -> Turn:
     model = OfflineModel("Ada Lovelace", "Mathematician.", KnowsBirth())
-    replica = Replica(model, (hands or Hands()).toolkit, "persona")
+    replica = Replica(model, (hands or Hands()).toolkit, "persona", known=frozenset({BORN.label}))
     last = None
     async for event in respond(replica, conversation or Conversation(), message):
         last = event
@@ -67,9 +67,10 @@ async def answer(message: str, hands: Hands | None = None, conversation: Convers
 
 
 async def test_a_question_that_the_notes_answer_is_quoted_with_its_file() -> None:
-    text = (await answer("Where were you born?")).text
-    assert text.startswith("I was born in London in 1815.")
-    assert "*From 01-profile.md, “Birth”*" in text
+    turn = await answer("Where were you born?")
+    assert turn.text.startswith("I was born in London in 1815.")
+    assert "Sources" not in turn.text
+    assert turn.steps[-1].reply.sources == ("01-profile.md › Ada › Birth",)
 
 
 async def test_a_question_that_nothing_answers_is_passed_on_and_said_so() -> None:

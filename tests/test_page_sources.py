@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from agent.answers import Answered, Answers
 from agent.knowledge import Knowledge
+from agent.library import passages_in
 from agent.loop import Replica
 from agent.model import OpenAIModel
 from agent.passages import Passage
 from agent.reception import Reception
 from agent.toolkit import Toolkit
-from app import passages_in
 from pages.sources import MAX_CHARS, MAX_TEXTS, Sources, shortened
 from pages.talk import Talk
 from store.store import Store

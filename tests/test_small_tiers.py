@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.fitting import Fitting
-from agent.knowledge import load_knowledge
-from agent.loop import Replica
-from agent.model import ChatModel, Warming
-from agent.persona import KNOWLEDGE_SHARE, leaves_out, persona
+from agent.opening import opening_lines
+from agent.room import KNOWLEDGE_SHARE, room_for
 from agent.settings import Settings, load_settings
+from tests.shelves import library_of
 from tools.registry import toolkit
 
 README = Path(__file__).parents[1] / "README.md"
@@ -37,19 +35,14 @@ def test_every_value_that_the_passage_names_can_be_set() -> None:
         load_settings({name: value})
 
 
-def is_warned_of(folder: Path, characters: int, **settings: str) -> tuple[bool, bool]:
-    """Whether the start says that files are cut, and that no room is left for a talk."""
+def opening_of(folder: Path, characters: int, **settings: str) -> str:
+    """What the start says of files of that length."""
     (folder / "notes.md").write_text("# Ada Lovelace\n\n" + "The engine weaves. " * (characters // 19), "utf-8")
     hands = toolkit(outbox=None)  # pyright: ignore[reportArgumentType]
-    read, knowledge = load_settings(settings), load_knowledge(folder)
-    text = persona(knowledge, "Ada Lovelace", hands.tools.values(), read.context_tokens)
-    replica = Replica(Warming("unasked", unasked), hands, text, max_turns=read.max_turns)
-    fitting = Fitting(replica, read.context_tokens, read.max_output_tokens, can_write=True)
-    return leaves_out(knowledge, read.context_tokens), fitting.persona_is_too_large
-
-
-def unasked() -> ChatModel:
-    raise AssertionError("no model is asked here")
+    read = load_settings(settings)
+    room = room_for(hands, read.context_tokens, read.max_output_tokens, read.max_turns)
+    shelf = library_of(folder, room=room, toolkit=hands).shelf
+    return "\n".join(line for _, line in opening_lines(read, shelf, room, "replica.db"))
 
 
 @pytest.mark.parametrize(
@@ -63,8 +56,13 @@ def test_files_of_the_length_that_the_passage_names_fit(
     tmp_path: Path, characters: int, settings: dict[str, str]
 ) -> None:
     assert f"{characters:,} characters" in passage() or f"about {characters:,}" in passage()
-    assert is_warned_of(tmp_path, characters, **settings) == (False, False)
-    assert is_warned_of(tmp_path, 2 * characters, **settings)[1]
+    assert "searched for each question" not in opening_of(tmp_path, characters, **settings)
+    assert "searched for each question" in opening_of(tmp_path, 2 * characters, **settings)
+
+
+def test_the_start_says_when_there_is_no_room_for_a_talk(tmp_path: Path) -> None:
+    settings = {"CONTEXT_TOKENS": "3000", "MAX_OUTPUT_TOKENS": "800"}
+    assert "CONTEXT_TOKENS is too small" in opening_of(tmp_path, 100, **settings)
 
 
 def test_the_share_of_the_files_is_as_the_passage_says() -> None:

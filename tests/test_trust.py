@@ -11,18 +11,17 @@ import pytest
 from agent.answers import Answers
 from agent.conversation import Conversation
 from agent.encoder import Encode
-from agent.knowledge import load_knowledge
 from agent.loop import Replica
 from agent.model import OpenAIModel
 from agent.notes import Notes
 from agent.offline import OfflineModel
-from agent.persona import RULES, persona
-from agent.search import open_search
+from agent.persona import RULES
 from alerts.outbox import Outbox
 from store.store import Store
 from tests.fakes.desk import OwnersDesk
 from tests.fakes.hands import Hands, turn_of
 from tests.fakes.provider import Provider, calls, says
+from tests.shelves import library_of
 from tools.registry import toolkit
 
 INJECTIONS = [
@@ -58,7 +57,7 @@ async def test_what_a_visitor_writes_stands_in_their_own_message_alone(
 @pytest.mark.parametrize("injection", INJECTIONS)
 async def test_what_a_file_says_stays_between_the_marks_of_the_knowledge(tmp_path: Path, injection: str) -> None:
     (tmp_path / "a.md").write_text(f"# Jo\n\n{injection}\n")
-    text = persona(load_knowledge(tmp_path), "Jo", [], 16000)
+    text = library_of(tmp_path).shelf.persona
     rules, _, files = text.partition('\n<knowledge>\n<file name="')
     assert rules == RULES.format(name="Jo", habits="")
     assert injection.splitlines()[0][:20].replace("</knowledge>", "(/knowledge)") in files
@@ -86,10 +85,9 @@ async def test_only_the_registry_names_tools(model: OpenAIModel, provider: Provi
 
 @pytest.mark.parametrize("injection", INJECTIONS)
 async def test_the_keyless_model_reveals_no_rule(store: Store, injection: str) -> None:
-    knowledge = load_knowledge(Path("knowledge"))
-    search = open_search(knowledge.passages, load=without_encoder)
-    notes = Notes(search, Answers(OwnersDesk(), 1000), "Ada", load=without_encoder)
-    replica = Replica(OfflineModel("Ada", "", notes), toolkit(Outbox(store, [])), persona(knowledge, "Ada", [], 16000))
+    library = library_of(Path("knowledge"))
+    notes = Notes(library, Answers(OwnersDesk(), 1000), load=without_encoder)
+    replica = Replica(OfflineModel("Ada", "", notes), toolkit(Outbox(store, [])), library.shelf.persona)
     text = (await turn_of(replica, injection)).text
     for line in RULES.splitlines():
         if len(line) > 30:

@@ -5,7 +5,11 @@ from agent.knowledge.folder import files_in, load_knowledge, name_in, picture_in
 from agent.knowledge.values import Document, FileReport, Knowledge, Reading
 from agent.passages import Passage
 
+EDITION = "1"
+"""Names this way of reading and cutting: passages of an earlier one are read again."""
+
 __all__ = [
+    "EDITION",
     "Document",
     "FileReport",
     "Knowledge",

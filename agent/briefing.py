@@ -1,0 +1,63 @@
+"""What a model is told beside a message: the files, the owner's answers, what was found, and what fits of before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from agent.answers import Answers
+from agent.conversation import Conversation, Passage
+from agent.fitting import Fitting
+from agent.library import Library
+from agent.loop import Replica
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What `respond` takes, for one message."""
+
+    replica: Replica
+    conversation: Conversation
+    found: tuple[Passage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """Prepares replies; each part may be missing.
+
+    Args:
+        library: the owner's files; None: the replica's persona stays as it is.
+        answers: what the owner has answered in person.
+        fitting: shortens conversations; None: they go whole.
+    """
+
+    library: Library | None = None
+    answers: Answers | None = None
+    fitting: Fitting | None = None
+    quotes: bool = False
+    """The model is the keyless one, which reads the question alone and searches by itself."""
+
+    async def brief(self, replica: Replica, conversation_id: str, conversation: Conversation, message: str) -> Brief:
+        """Prepares the reply to a message."""
+        if self.quotes:
+            return await self.brief_for_quotes(replica, conversation)
+        persona, known, found = replica.persona, replica.known, tuple[Passage, ...]()
+        if self.library:
+            persona, known = self.library.shelf.persona, self.library.shelf.known
+            found = await self.library.found(message, conversation)
+        if self.answers:
+            persona += await self.answers.as_text()
+            known |= await self._answered()
+        replica = replace(replica, persona=persona, known=known)
+        if self.fitting:
+            asked = "\n".join([message, *(one.text for one in found)])
+            conversation = await self.fitting.fit(replica, conversation_id, conversation, asked)
+        return Brief(replica, conversation, found)
+
+    async def brief_for_quotes(self, replica: Replica, conversation: Conversation) -> Brief:
+        """For the keyless model: nothing goes along, and it may name whatever it finds."""
+        labels = self.library.shelf.labels if self.library else replica.known
+        return Brief(replace(replica, known=labels | await self._answered()), conversation)
+
+    async def _answered(self) -> frozenset[str]:
+        passages = await self.answers.passages() if self.answers else ()
+        return frozenset(one.label for one in passages)

@@ -87,7 +87,6 @@ def serve(settings: Settings, store: Store) -> None:
         library.shelf.persona,
         max_turns=settings.max_turns,
         reply_timeout_s=settings.reply_timeout_s,
-        known=frozenset(label for one in knowledge.passages for label in (one.file, one.label)),
     )
     reception = Reception(
         replica,

@@ -37,15 +37,15 @@ def more_text(contact: Contact, excerpt: Sequence[str], reference: str) -> str:
 
 
 def _contact_text(opening: str, contact: Contact, excerpt: Sequence[str], reference: str) -> str:
-    who = contact.name or contact.email
+    name = one_line(contact.name)  # one of blanks and invisible signs is none
     address = [
-        contact.email if contact.name else "",
+        contact.email if name else "",
         contact.ascii_email if contact.ascii_email.casefold() != contact.email.casefold() else "",
         "disposable address" if contact.disposable else "",
     ]
     wants = f"Wants: {contact.notes}" if contact.notes.strip() else ""
     return _lines(
-        [f"{opening} {who}", " · ".join(filter(None, address)), wants, *_quoted(excerpt), TALK_HINT, reference]
+        [f"{opening} {name or contact.email}", " · ".join(filter(None, address)), wants, *_quoted(excerpt), TALK_HINT, reference]
     )
 
 

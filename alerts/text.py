@@ -45,7 +45,14 @@ def _contact_text(opening: str, contact: Contact, excerpt: Sequence[str], refere
     ]
     wants = f"Wants: {contact.notes}" if contact.notes.strip() else ""
     return _lines(
-        [f"{opening} {name or contact.email}", " · ".join(filter(None, address)), wants, *_quoted(excerpt), TALK_HINT, reference]
+        [
+            f"{opening} {name or contact.email}",
+            " · ".join(filter(None, address)),
+            wants,
+            *_quoted(excerpt),
+            TALK_HINT,
+            reference,
+        ]
     )
 
 

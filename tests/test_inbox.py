@@ -117,6 +117,7 @@ async def test_a_channel_is_known_by_its_name(api: FakeTelegram, store: Store) -
 # One of several
 
 
+@pytest.mark.both_databases
 async def test_one_fetches_and_the_other_takes_over(api: FakeTelegram, store: Store, owner: Phone, url: str) -> None:
     other_store = Store.open(url)
     first, second = inbox_of(api, store), inbox_of(api, other_store)

@@ -100,6 +100,20 @@ async def test_an_unknown_visitor_has_no_news(client: httpx.AsyncClient, store: 
     assert (await client.get("/news")).json() == {"words": 0, "closed": False}
 
 
+async def test_only_an_id_of_the_right_form_reaches_the_store(talk: Talk, door: Door) -> None:
+    asked: list[str] = []
+
+    async def newest(conversation_id: str) -> int:
+        asked.append(conversation_id)
+        return 0
+
+    app = Starlette(routes=[*news_routes(talk, newest, door)])
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here.test") as client:
+        for given in ("", "x", "A" * 33, "api." + "a" * 28, "A" * 31 + "'", TALK):
+            await client.get("/news", headers={HEADER: given})
+    assert asked == [TALK]
+
+
 async def test_an_id_in_the_address_is_not_looked_at(client: httpx.AsyncClient, store: Store) -> None:
     await say(store, "Do you ski?", talk=TALK)
     await did(store, lambda owner: owner.tell(TALK, "Good day."))

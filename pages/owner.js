@@ -58,10 +58,10 @@ export function pointTo(block, button) {
 }
 
 // Writes what the owner wrote under the turns that it follows. Returns the last block that is new, if there is one, or
-// nothing at all where a turn is missing here: the visitor went on in another tab.
+// nothing at all where other turns stand here: the visitor went on in another tab, or the owner has forgotten them.
 export function writeUnder(turns, placed) {
   const last = Math.max(-1, ...turns.map((turn) => turn.number ?? -1));
-  if (placed.some(({ number, words }) => number > last && words.length)) return undefined;
+  if (!placed.length || placed.some(({ number, words }) => number > last && words.length)) return undefined;
   const written = new Map(placed.map(({ number, words }) => [number, words]));
   const known = turns.filter((turn) => written.has(turn.number));
   return known.flatMap((turn) => turn.write(written.get(turn.number))).at(-1) || null;

@@ -141,6 +141,21 @@ async def test_a_reply_to_a_contact_is_read_by_that_visitor_alone(
     await expect(words(other)).to_have_count(0)
 
 
+async def test_a_visitor_who_was_forgotten_finds_an_empty_page(
+    guests: Visitors, llmock: Llmock, owner: OwnersPhone
+) -> None:
+    visitor = await guests.one()
+    await leaves_an_address(visitor, llmock, "ida@example.org")
+    contact = re.search(r"C-\w+", await owner.gets("ida@example.org"))
+    assert contact
+    await owner.writes(f"{contact[0]}: I will write.")
+    await expect(words(visitor)).to_have_count(1)
+    await owner.writes(f"/forget {contact[0]}")
+    await expect(visitor.turns).to_have_count(0)
+    await llmock.says("Good day.")
+    assert await visitor.ask("Good day?") == "Good day."
+
+
 async def test_words_wait_for_a_reply_that_is_being_written(
     guests: Visitors, llmock: Llmock, owner: OwnersPhone
 ) -> None:

@@ -94,9 +94,8 @@ def is_apology(ending: Ending) -> bool:
 
 
 def is_beginning(ending: Ending) -> bool:
-    """The answer as far as it came. The page marks it; the API has no mark."""
-    marked = ending.state == ("broken" if ending.way == "page" else "done")
-    return marked and 0 < len(ending.text) < len(ANSWER) and ANSWER.startswith(ending.text)
+    """The answer as far as it came, marked as such."""
+    return ending.state == "broken" and 0 < len(ending.text) < len(ANSWER) and ANSWER.startswith(ending.text)
 
 
 def is_answer(ending: Ending) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import httpx
 
+from pages.view import BROKE_OFF
 from tests.e2e.raw_api import RawApi, last_output
 
 Way = Literal["page", "api"]
@@ -30,6 +31,7 @@ class Ending:
     state: str
     """What the page shows: done, broken or failed; of the API, which has no states, what its text says."""
     text: str
+    """Without the API's word that it broke off."""
     unfit: tuple[str, ...]
     """What stood in anything that was sent, and should not."""
 
@@ -46,7 +48,9 @@ class Somebody:
         if self.way == "api":
             events = await self._api.post("chat", [question])
             text = last_output(events)
-            return Ending("api", "failed" if "(Reference " in text else "done", text, _unfit(events))
+            said = text.removesuffix(BROKE_OFF).rstrip()
+            state = "broken" if said != text else "failed" if "(Reference " in text else "done"
+            return Ending("api", state, said, _unfit(events))
         events = await self._api.post("ask", [question, self._conversation])
         turn = shown(last_output(events))
         text = html.unescape(re.sub(r"<[^>]+>", "", "\n".join(turn["blocks"]))).strip()

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypedDict
 
-from agent.answers import Answers
+from agent.answers import SOURCE, Answers
 from agent.passages import Passage
 from agent.sources import JOINT
 from pages.markup import blocks_of
 
 log = logging.getLogger(__name__)
-
-IN_PERSON = "answers"
-"""Begins the label of an answer that the owner gave in person; the question follows."""
 
 MAX_CHARS = 1500
 """Of the text behind one label."""
@@ -67,25 +64,21 @@ class Sources:
             log.warning("The passages behind a reply could not be read (%s)", type(error).__name__)
             return {}
 
-    async def _answered(self, labels: Sequence[str]) -> dict[str, str]:
+    async def _answered(self, labels: Sequence[str]) -> dict[str, Passage]:
         """The owner's answers by their labels."""
-        if self.answers is None or not any(_question_in(label) for label in labels):
+        if self.answers is None or not any(label.partition(JOINT)[0] == SOURCE for label in labels):
             return {}
-        return {f"{IN_PERSON}{JOINT}{one.question}": one.text for one in await self.answers.current()}
+        return {one.label: one for one in await self.answers.passages()}
 
-    def _looked_up(self, labels: Sequence[str], answered: dict[str, str]) -> dict[str, Shown]:
+    def _looked_up(self, labels: Sequence[str], answered: dict[str, Passage]) -> dict[str, Shown]:
         found: dict[str, Shown] = {}
         for label in labels:
-            question = _question_in(label) if label in answered else ""
-            text = answered[label] if question else _text_of(label, self.passages_of(label))
+            answer = answered.get(label)
+            text = answer.text if answer else _text_of(label, self.passages_of(label))
             if text:
-                found[label] = {"title": question or label, "in_person": bool(question), "blocks": list(_blocks(text))}
+                title = answer.heading if answer else label
+                found[label] = {"title": title, "in_person": answer is not None, "blocks": list(_blocks(text))}
         return found
-
-
-def _question_in(label: str) -> str:
-    source, _, question = label.partition(JOINT)
-    return question if source == IN_PERSON else ""
 
 
 def _text_of(label: str, passages: Sequence[Passage]) -> str:

@@ -118,7 +118,10 @@ async def test_without_a_key_the_answer_is_quoted_with_its_source(
         second = await guests.one()
         reply = await second.ask("What metal should the cogs of my small engine be?")
         assert "Gunmetal, since brass wears too soon." in reply
-        assert "From what Ada Lovelace answered in person" in reply
+        await second.button(f"Answered in person: {question}").click()
+        passage = second.page.locator(".passage")
+        await expect(passage).to_contain_text(f"Answered in person: {question}")
+        await expect(passage).to_contain_text("Gunmetal, since brass wears too soon.")
         await first.page.reload()
         await expect(words(first)).to_contain_text(ANSWERED)
     await owner.close()

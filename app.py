@@ -5,28 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agent.answers import Answers
 from agent.briefing import Briefing
+from agent.encoder import LocalEncoder
 from agent.fitting import Fitting
-from agent.index import open_index
+from agent.index import Index, open_index
 from agent.index_file import NoFullText
 from agent.knowledge import EDITION
 from agent.library import Library, shelve
 from agent.limits import Allowance, Ceiling, Gate
 from agent.log import open_log
 from agent.loop import Replica
-from agent.model import Warming
+from agent.meaning import open_meaning
 from agent.models import chat_model, counting, resting_model
 from agent.opening import opening_lines
 from agent.reception import OnTrouble, Reception
-from agent.room import BYTES_PER_TOKEN, Room, room_for
+from agent.room import BYTES_PER_TOKEN, room_for
 from agent.settings import Settings, SettingsError, load_settings, prepare_environment, read_environment
-from agent.toolkit import Toolkit
 from alerts.channel import Channel
 from alerts.inbox import Inbox, open_inbox
 from alerts.outbox import Outbox
@@ -78,9 +78,18 @@ def serve(settings: Settings, store: Store) -> None:
     # The keyless model uses no tokens, so that there is nothing to be used up.
     allowance = Allowance(settings.daily_tokens if settings.has_provider else 0, store.tokens_since)
     room = room_for(tools, settings.context_tokens, settings.max_output_tokens, settings.max_turns)
-    library = open_library(settings, tools, room)
+    index, encoder, on_call = index_in(settings), LocalEncoder(), counting(allowance, metrics)
+    meaning = open_meaning(settings, index, encoder, on_call, counting(None, metrics))
+    library = Library(
+        settings.knowledge_dir,
+        index,
+        lambda found: shelve(found, settings.owner_name, tools, room),
+        room,
+        meaning.search,
+    )
     answers = Answers(store, room.for_answers * BYTES_PER_TOKEN)
-    model = chat_model(settings, library, answers, counting(allowance, metrics), likely_addresses_in)
+    model = chat_model(settings, library, answers, encoder, on_call, likely_addresses_in)
+    resting = resting_model(library, answers, encoder, likely_addresses_in)
     replica = Replica(
         model,
         tools,
@@ -95,7 +104,7 @@ def serve(settings: Settings, store: Store) -> None:
         max_message_chars=settings.max_message_chars,
         on_trouble=tell_of_trouble(outbox),
         gate=Gate(settings.messages_per_minute),
-        ceiling=Ceiling(allowance, resting_model(library, answers, likely_addresses_in), tell_of_ceiling(outbox)),
+        ceiling=Ceiling(allowance, resting, tell_of_ceiling(outbox)),
         watch=metrics,
         briefing=Briefing(library, answers, Fitting(room, can_write=True), quotes=not settings.has_provider),
         is_paused=paused_in(store),
@@ -126,7 +135,7 @@ def serve(settings: Settings, store: Store) -> None:
         host=settings.gradio_server_name,
         port=settings.gradio_server_port,
         routes=routes,
-        lifespan=alive(model, library, outbox, inbox, store),
+        lifespan=alive(model.start, (encoder, model, resting, meaning, store), library, outbox, inbox),
         frame_ancestors=settings.frame_ancestors,
     )
 
@@ -138,14 +147,13 @@ def database_url(settings: Settings) -> str:
     return f"sqlite:///{settings.data_dir.resolve() / DATABASE_FILE}"
 
 
-def open_library(settings: Settings, tools: Toolkit, room: Room) -> Library:
-    """The owner's files, and the index over them in the data folder."""
+def index_in(settings: Settings) -> Index | None:
+    """The index over the owner's files, in the data folder; None: this machine has none."""
     try:
-        index = open_index(settings.data_dir, EDITION)
+        return open_index(settings.data_dir, EDITION)
     except NoFullText as error:
         log.warning("%s", error)
-        index = None
-    return Library(settings.knowledge_dir, index, lambda found: shelve(found, settings.owner_name, tools, room), room)
+        return None
 
 
 def open_metrics(settings: Settings) -> Metrics | None:
@@ -199,25 +207,23 @@ def tell_of_ceiling(outbox: Outbox) -> Callable[[date], Awaitable[object]]:
     return tell
 
 
-async def keep_up(library: Library) -> None:
-    """Lets an edit to a file be known within seconds."""
-    async for _ in library.renewals():
-        pass
+class Closes(Protocol):
+    async def close(self) -> None: ...
 
 
 def alive(
-    model: Warming, library: Library, outbox: Outbox, inbox: Inbox | None, store: Store
+    start: Callable[[], object], owned: Sequence[Closes], library: Library, outbox: Outbox, inbox: Inbox | None
 ) -> Callable[[object], AbstractAsyncContextManager[None]]:
-    """What runs beside the page, from its start to its end."""
+    """What runs beside the page, from its start to its end; `owned` closes in its order."""
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncGenerator[None]:
         async with AsyncExitStack() as ending:
-            ending.push_async_callback(store.close)
-            model.start()
-            ending.push_async_callback(model.close)
+            start()
+            for one in reversed(owned):
+                ending.push_async_callback(one.close)
             ending.callback(outbox.close)
-            workers = [asyncio.create_task(outbox.run()), asyncio.create_task(keep_up(library))]
+            workers = [asyncio.create_task(outbox.run()), asyncio.create_task(library.keep_up())]
             if inbox:
                 ending.callback(inbox.close)
                 workers.append(asyncio.create_task(inbox.run()))

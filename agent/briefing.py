@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 
 from agent.answers import Answers
@@ -40,22 +41,22 @@ class Briefing:
         """Prepares the reply to a message."""
         if self.quotes:
             return await self.brief_for_quotes(replica, conversation)
-        persona, known, found = replica.persona, replica.known, tuple[Passage, ...]()
+        persona, known = replica.persona, replica.known
         if self.library:
             persona, known = self.library.shelf.persona, self.library.shelf.known
-            found = await self.library.found(message, conversation)
         if self.answers:
             persona += await self.answers.as_text()
             known |= await self._answered()
         replica = replace(replica, persona=persona, known=known)
         if self.fitting:
-            asked = "\n".join([message, *(one.text for one in found)])
-            conversation = await self.fitting.fit(replica, conversation_id, conversation, asked)
+            beside = self.library.for_found if self.library else 0
+            conversation = await self.fitting.fit(replica, conversation_id, conversation, message, beside)
+        found = await self.library.found(message, conversation) if self.library else ()
         return Brief(replica, conversation, found)
 
     async def brief_for_quotes(self, replica: Replica, conversation: Conversation) -> Brief:
         """For the keyless model: nothing goes along, and it may name whatever it finds."""
-        labels = self.library.shelf.labels if self.library else replica.known
+        labels = await asyncio.to_thread(self.library.shelf.labels) if self.library else replica.known
         return Brief(replace(replica, known=labels | await self._answered()), conversation)
 
     async def _answered(self) -> frozenset[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
+
+import numpy as np
 
 from agent.asking import text_to_embed
 from agent.contract import ModelError
 from agent.encoder import Encode
-from agent.fusing import unit
+from agent.fusing import Floats, unit
 from agent.index import Found, Index
 
 log = logging.getLogger(__name__)
@@ -18,6 +21,9 @@ Embed = Callable[[Sequence[str]], Awaitable[object]]
 """Texts to as many rows of numbers, in their order. May raise anything."""
 
 BATCH = 64
+LOCAL_BATCH = 8
+MOST_LOCAL = 5000
+"""Passages that the local encoder makes vectors of: they take about two minutes of the processor, once."""
 MAX_CHARS = 4000
 """Of a passage; models refuse texts that are longer than they can read."""
 QUESTION_S = 2.0
@@ -35,6 +41,8 @@ class Embeddings:
         space: names the model; vectors of another are dropped.
         question_s: how long a question may take.
         pauses_s: before each new attempt to embed passages.
+        embed_question: makes the vectors of questions, where they are counted otherwise.
+        most: of more passages none gets a vector.
     """
 
     def __init__(
@@ -44,9 +52,14 @@ class Embeddings:
         space: str,
         question_s: float = QUESTION_S,
         pauses_s: Sequence[float] = PAUSES_S,
+        *,
+        embed_question: Embed | None = None,
+        most: int | None = None,
     ) -> None:
         self._index = index
         self._embed = embed
+        self._embed_question = embed_question or embed
+        self._most = most
         self._space = space
         self._question_s = question_s
         self._pauses_s = pauses_s
@@ -58,7 +71,7 @@ class Embeddings:
         vector = None
         try:
             async with asyncio.timeout(self._question_s):
-                vector = unit(await self._embed([text_to_embed(question, context)[-MAX_CHARS:]]))[0]
+                vector = unit(await self._embed_question([text_to_embed(question, context)[-MAX_CHARS:]]))[0]
         except Exception as error:
             # Whatever goes wrong at a provider, the words are still there.
             self._note(error)
@@ -69,6 +82,8 @@ class Embeddings:
     async def fill(self) -> int:
         """Embeds the passages that have no vector yet, and says how many. Call it after each renewal."""
         async with self._filling:
+            if self._most is not None and await asyncio.to_thread(self._index.size) > self._most:
+                return 0
             done = 0
             for pause in (*self._pauses_s, None):
                 try:
@@ -112,10 +127,18 @@ class _Stopped(Exception):
         self.done = done
 
 
-def local(encode: Encode) -> Embed:
-    """The encoder of the keyless model: nothing leaves the machine, and ten thousand passages take minutes."""
+def local(load: Callable[[], Encode]) -> Embed:
+    """The encoder of the keyless model: nothing leaves the machine. Between two batches it rests as long as the batch
+    took, so that visitors find the processor free."""
 
     async def embed(texts: Sequence[str]) -> object:
-        return await asyncio.to_thread(encode, texts)
+        encode = await asyncio.to_thread(load)
+        rows: list[Floats] = []
+        for start in range(0, len(texts), LOCAL_BATCH):
+            began = time.monotonic()
+            rows.append(await asyncio.to_thread(encode, texts[start : start + LOCAL_BATCH]))
+            if start + LOCAL_BATCH < len(texts):
+                await asyncio.sleep(time.monotonic() - began)
+        return np.concatenate(rows)
 
     return embed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import distribution
@@ -27,8 +28,39 @@ THREADS = 2
 """The index is built while the page already answers: it must leave it a processor."""
 
 
-def load_encoder() -> Encode:
-    """Takes about half a second. Raises ImportError or OSError where a package or its file is missing."""
+class Ended(Exception):
+    """The program ends: nobody waits for the vectors any more."""
+
+
+class LocalEncoder:
+    """Owns the encoder: loaded when it is first asked for, and stopped between two batches when the program ends."""
+
+    def __init__(self) -> None:
+        self._encode: Encode | None = None
+        self._loading = threading.Lock()
+        self._over = threading.Event()
+
+    def load(self) -> Encode:
+        """As `load_encoder`. What it gives raises Ended after `close`."""
+        with self._loading:
+            if self._encode is None:
+                self._encode = load_encoder(self._over.is_set)
+        return self._encode
+
+    async def close(self) -> None:
+        self._over.set()
+
+
+def never() -> bool:
+    return False
+
+
+def load_encoder(is_over: Callable[[], bool] = never) -> Encode:
+    """Takes about half a second. Raises ImportError or OSError where a package or its file is missing.
+
+    Args:
+        is_over: asked between two batches; once it is true, no more vectors are made.
+    """
     onnxruntime: Any = import_module("onnxruntime")
     tokenizers: Any = import_module("tokenizers")
     options = onnxruntime.SessionOptions()
@@ -47,6 +79,8 @@ def load_encoder() -> Encode:
         # Texts of like length share a batch, so that little of it is padding.
         order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
         for start in range(0, len(order), BATCH):
+            if is_over():
+                raise Ended
             batch = order[start : start + BATCH]
             vectors[batch] = _pooled(
                 session, tokenizer.encode_batch([texts[position][:MAX_CHARS] for position in batch])

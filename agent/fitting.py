@@ -67,7 +67,7 @@ class Fitting:
         self._summaries: OrderedDict[str, _Summary] = OrderedDict()
 
     async def fit(
-        self, replica: Replica, conversation_id: str, conversation: Conversation, message: str
+        self, replica: Replica, conversation_id: str, conversation: Conversation, message: str, beside: int = 0
     ) -> Conversation:
         """The conversation as it goes into the next request.
 
@@ -75,9 +75,11 @@ class Fitting:
             replica: whose persona takes its share, and whose model writes the summary.
             conversation_id: under which summaries are remembered.
             conversation: what was said before.
-            message: what the visitor says now, and what was found for it.
+            message: what the visitor says now.
+            beside: so many tokens are kept free for what will be found for it.
         """
-        room, budget = self._room.for_history(replica.persona), self._room.for_history(replica.persona, message)
+        room = self._room.for_history(replica.persona)
+        budget = self._room.for_history(replica.persona, message) - beside
         known = self._summaries.get(conversation_id)
         # What has gone stays away: after a long message the beginning of requests is to stay as it is.
         drop = max(turns_to_drop(conversation.turns, budget), known.turns if known else 0)

@@ -105,6 +105,18 @@ class Index:
         """All of them, by file, in their order."""
         return self._reading(lambda connection: tuple(rows.all_passages(connection)))
 
+    def beginnings(self, files: int, each: int) -> tuple[Passage, ...]:
+        """The first passages of the first files, by file, in their order."""
+        return self._reading(lambda connection: tuple(rows.beginnings(connection, files, each)))
+
+    def under(self, label: str) -> tuple[Passage, ...]:
+        """What a label names: a file, or a file and its headings."""
+        return self._reading(lambda connection: tuple(rows.under(connection, label)))
+
+    def labels(self) -> frozenset[str]:
+        """What the passages are called."""
+        return self._reading(rows.labels)
+
     def contents(self) -> dict[str, Content]:
         """What is kept, by the names of files."""
         return self._reading(rows.contents)

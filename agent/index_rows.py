@@ -151,6 +151,30 @@ def all_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
     return (Passage(*row) for row in connection.execute(query))
 
 
+def beginnings(connection: sqlite3.Connection, files: int, each: int) -> Iterator[Passage]:
+    """The first passages of the first files, by file, in their order."""
+    for file, name in connection.execute("SELECT id, name FROM files ORDER BY name LIMIT ?", (files,)).fetchall():
+        query = "SELECT heading, text FROM passages WHERE file = ? ORDER BY id LIMIT ?"
+        yield from (Passage(name, *row) for row in connection.execute(query, (file, each)))
+
+
+def under(connection: sqlite3.Connection, label: str) -> Iterator[Passage]:
+    """What a label names: a file, or a file and its headings."""
+    for file, name in connection.execute("SELECT id, name FROM files ORDER BY name").fetchall():
+        if name != label and not label.startswith(f"{name} › "):
+            continue
+        query = "SELECT heading, text FROM passages WHERE file = ? ORDER BY id"
+        found = (Passage(name, *row) for row in connection.execute(query, (file,)))
+        yield from (passage for passage in found if label in (passage.file, passage.label))
+
+
+def labels(connection: sqlite3.Connection) -> frozenset[str]:
+    """What the passages are called."""
+    query = "SELECT DISTINCT f.name, p.heading FROM passages p JOIN files f ON f.id = p.file"
+    named = connection.execute(query).fetchall()
+    return frozenset(label for file, heading in named for label in (file, Passage(file, heading, "").label))
+
+
 def contents(connection: sqlite3.Connection) -> dict[str, Content]:
     query = (
         "SELECT f.name, f.note, count(p.id), coalesce(sum(length(p.text)), 0) FROM files f "

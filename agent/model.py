@@ -183,8 +183,15 @@ class Warming:
                 yield piece
 
     async def close(self) -> None:
-        if self._built is not None:
-            await (await self._built).close()
+        """What is still being built is waited for: whoever builds it has been told to stop."""
+        if self._built is None:
+            return
+        try:
+            model = await self._built
+        except Exception as error:
+            log.debug("What was not built need not be closed (%s)", type(error).__name__)
+            return
+        await model.close()
 
 
 def open_provider(

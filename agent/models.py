@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from agent.answers import Answers
 from agent.calls import Metered, ModelCall, OnCall, host_of
+from agent.encoder import LocalEncoder
 from agent.fallback import WithFallback
 from agent.library import Library
 from agent.limits import Allowance
@@ -24,6 +25,7 @@ def chat_model(
     settings: Settings,
     library: Library,
     answers: Answers,
+    encoder: LocalEncoder,
     on_call: OnCall,
     find_addresses: FindAddresses = addresses_in,
 ) -> Warming:
@@ -45,7 +47,7 @@ def chat_model(
 
     def build() -> ChatModel:
         if not settings.has_provider:
-            return notes_model(library, answers, find_addresses)
+            return notes_model(library, answers, encoder, find_addresses)
         first = provider(settings.openai_model, settings.openai_api_key, settings.openai_base_url)
         if not settings.has_fallback or not settings.fallback_model:
             return first
@@ -56,27 +58,31 @@ def chat_model(
 
 
 def notes_model(
-    library: Library, answers: Answers, find_addresses: FindAddresses, *, resting: bool = False
+    library: Library, answers: Answers, encoder: LocalEncoder, find_addresses: FindAddresses, *, resting: bool = False
 ) -> ChatModel:
     """The model that quotes the notes, and says why."""
     from agent.notes import Notes
     from agent.offline import NOTICE, NOTICE_RESTING, OfflineModel
 
     shown = library.shelf.profile
-    notes = Notes(library, answers).open()
+    # Vectors of this encoder are made where no provider answers.
+    notes = Notes(library, answers, encoder.load, by_meaning=not resting).open()
     return OfflineModel(shown.name, shown.line, notes, NOTICE_RESTING if resting else NOTICE, find_addresses)
 
 
-def resting_model(library: Library, answers: Answers, find_addresses: FindAddresses = addresses_in) -> Warming:
+def resting_model(
+    library: Library, answers: Answers, encoder: LocalEncoder, find_addresses: FindAddresses = addresses_in
+) -> Warming:
     """Who answers when the day's tokens are used up. Most days nobody does: it is built when it is asked."""
-    return Warming("notes", lambda: notes_model(library, answers, find_addresses, resting=True))
+    return Warming("notes", lambda: notes_model(library, answers, encoder, find_addresses, resting=True))
 
 
-def counting(allowance: Allowance, metrics: Metrics | None) -> OnCall:
-    """Counts each request to a provider."""
+def counting(allowance: Allowance | None, metrics: Metrics | None) -> OnCall:
+    """Counts each request to a provider; without an allowance it is none of a visitor's."""
 
     def count(call: ModelCall) -> None:
-        allowance.spend(call.tokens)
+        if allowance:
+            allowance.spend(call.tokens)
         if metrics:
             metrics.called(call)
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import cache
 
 from agent.answers import Answered, Answers
-from agent.encoder import Encode, load_encoder
+from agent.embeddings import MOST_LOCAL
+from agent.encoder import Encode
 from agent.library import Library, Shelf
 from agent.passages import Passage
 from agent.search import LargeSearch, Search, open_search
-
-LARGE = 400
-"""Passages that are encoded at each start, in some ten seconds of the background. Of more, those that share words with
-a question are, and only when it is asked."""
 
 
 class Notes:
@@ -24,12 +20,16 @@ class Notes:
         library: the owner's files.
         answers: what the owner has answered by now.
         load: the encoder.
+        by_meaning: the index has vectors of this encoder, or will have.
     """
 
-    def __init__(self, library: Library, answers: Answers, load: Callable[[], Encode] = load_encoder) -> None:
+    def __init__(
+        self, library: Library, answers: Answers, load: Callable[[], Encode], *, by_meaning: bool = False
+    ) -> None:
         self._library = library
         self._answers = answers
-        self._load = cache(load)
+        self._load = load
+        self._by_meaning = by_meaning
         self._shelf: Shelf | None = None
         self._files: Search | LargeSearch | None = None
         self._said: Sequence[Answered] | None = None
@@ -53,10 +53,11 @@ class Notes:
     def _search(self) -> Search | LargeSearch:
         shelf = self._library.shelf
         if self._files is None or shelf is not self._shelf:
-            passages, index = shelf.knowledge.passages, self._library.index
-            if index and len(passages) > LARGE:
-                self._files = LargeSearch(index, self._load)
+            index = self._library.index
+            if index and shelf.is_indexed:
+                by_meaning = self._by_meaning and index.size() <= MOST_LOCAL
+                self._files = LargeSearch(index, self._load, by_meaning=by_meaning)
             else:
-                self._files = open_search(passages, self._load)
+                self._files = open_search(shelf.knowledge.passages, self._load)
             self._shelf = shelf
         return self._files

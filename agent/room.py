@@ -22,6 +22,8 @@ CORE_SHARE = 1 / 3
 """Of that, where not all files fit: for what is known in every request."""
 FOUND_SHARE = 0.1
 """Of the context, for what is found for one message."""
+NEW_SHARE = 0.1
+"""Of what a request holds already, for what is new in it: so much less of it can be read from a provider's cache."""
 ANSWERS_SHARE = 0.1
 """Of the context, for what the owner has answered in person."""
 HISTORY_SHARE = 0.1
@@ -66,6 +68,10 @@ class Room:
     @property
     def for_found(self) -> int:
         return int(self.context * FOUND_SHARE)
+
+    def for_found_behind(self, before: int, said: int) -> int:
+        """Where the request before this one had so many tokens, and so many were said since."""
+        return max(0, min(self.for_found, int(before * NEW_SHARE) - said))
 
     @property
     def for_answers(self) -> int:

@@ -49,6 +49,8 @@ class Settings(BaseModel):
     """Address of any OpenAI-compatible provider; unset: OpenAI's own."""
     openai_model: str = "gpt-4o-mini"
     """Name of the model."""
+    embeddings_model: str | None = None
+    """Its model for embeddings: large knowledge is then searched by meaning, too; unset: by words alone."""
     fallback_api_key: SecretStr | None = None
     """Key of a second provider, asked when the first one fails."""
     fallback_base_url: WebAddress | None = None

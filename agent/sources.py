@@ -67,6 +67,8 @@ def given(names: Iterable[str], labels: Collection[str]) -> tuple[str, ...]:
 
 
 def _meant(name: str, labels: Collection[str]) -> list[str]:
+    if name in labels:
+        return [name]
     parts = [part for part in (part.strip(_AROUND).casefold() for part in _BETWEEN_PARTS.split(name)) if part]
     fitting = sorted((label for label in labels if parts and _fits(parts, label)), key=lambda label: label.count(JOINT))
     if len(fitting) > 1 and fitting[0].count(JOINT) == fitting[1].count(JOINT):

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from agent.embeddings import Embeddings, local
-from agent.encoder import WORD_PIECES, load_encoder
+from agent.encoder import WORD_PIECES, LocalEncoder
 from agent.index import FILE_NAME, open_index
 from agent.knowledge import Passage, load_knowledge
 from agent.lexical import words
@@ -252,7 +252,7 @@ async def of_questions(place: Path, passages: Sequence[Passage]) -> list[str]:
         index.renew(read, files)
         embeddings = None
         if len(beside) == DISTRACTORS:
-            embeddings = Embeddings(index, local(load_encoder()), "minilm", question_s=60)
+            embeddings = Embeddings(index, local(LocalEncoder().load), "minilm", question_s=60)
             await embeddings.fill()
         for how in ("words", "words, no context", *(["words and meaning"] if embeddings else [])):
             found: dict[Asked, list[str]] = {}

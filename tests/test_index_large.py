@@ -64,7 +64,7 @@ def test_it_answers_and_stays_silent_as_on_small_knowledge(
 
 async def test_with_vectors_it_finds_what_is_asked_in_other_words(index: Index, encode: Encode) -> None:
     assert LargeSearch(index, lambda: encode).answering("Do you have any pets?") == ()
-    await Embeddings(index, local(encode), "minilm").fill()
+    await Embeddings(index, local(lambda: encode), "minilm").fill()
     found = LargeSearch(index, lambda: encode, by_meaning=True).answering("Do you have any pets?")
     assert "cats" in found[0].text
 

@@ -13,7 +13,7 @@ import pytest
 
 from agent.contract import ModelError
 from agent.embeddings import BATCH, Embeddings, local
-from agent.encoder import load_encoder
+from agent.encoder import LocalEncoder
 from agent.fusing import CANDIDATES, fused, read_sketches, unit
 from agent.index import Index, open_index
 from agent.index_file import IndexFile
@@ -206,7 +206,7 @@ async def test_until_most_passages_have_vectors_words_decide_alone(index: Index,
 
 
 async def test_the_local_encoder_makes_the_vectors_too(index: Index) -> None:
-    embeddings = Embeddings(index, local(load_encoder()), "minilm", question_s=30, pauses_s=())
+    embeddings = Embeddings(index, local(LocalEncoder().load), "minilm", question_s=30, pauses_s=())
     assert await embeddings.fill() == 4
     assert (await texts(embeddings, "Do you have any pets?"))[0] == "I live with two cats."
 

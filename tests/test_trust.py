@@ -86,7 +86,7 @@ async def test_only_the_registry_names_tools(model: OpenAIModel, provider: Provi
 @pytest.mark.parametrize("injection", INJECTIONS)
 async def test_the_keyless_model_reveals_no_rule(store: Store, injection: str) -> None:
     library = library_of(Path("knowledge"))
-    notes = Notes(library, Answers(OwnersDesk(), 1000), load=without_encoder)
+    notes = Notes(library, Answers(OwnersDesk(), 1000), without_encoder)
     replica = Replica(OfflineModel("Ada", "", notes), toolkit(Outbox(store, [])), library.shelf.persona)
     text = (await turn_of(replica, injection)).text
     for line in RULES.splitlines():

@@ -1,7 +1,7 @@
 """The owner's files: read honestly, cut into passages, with a report on each file."""
 
 from agent.knowledge.cutting import cut
-from agent.knowledge.folder import files_in, load_knowledge, name_in, picture_in, read_file
+from agent.knowledge.folder import files_in, load_knowledge, name_in, no_text_in, picture_in, read_file
 from agent.knowledge.values import Document, FileReport, Knowledge, Reading
 from agent.passages import Passage
 
@@ -19,6 +19,7 @@ __all__ = [
     "files_in",
     "load_knowledge",
     "name_in",
+    "no_text_in",
     "picture_in",
     "read_file",
 ]

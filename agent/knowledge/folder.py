@@ -35,8 +35,18 @@ def load_knowledge(folder: Path) -> Knowledge:
         found = [read_file(path, name_in(folder, path), child.read) for path in paths]
     documents = tuple(document for document, _ in found if document)
     passages = tuple(passage for document in documents for passage in cut(document))
-    problem = "" if passages else f"no readable text in {str(folder)!r}; add a {KINDS} file about yourself"
-    return Knowledge(documents, passages, tuple(report for _, report in found), picture_in(folder), problem)
+    return Knowledge(
+        documents,
+        passages,
+        tuple(report for _, report in found),
+        picture_in(folder),
+        problem="" if passages else no_text_in(folder),
+    )
+
+
+def no_text_in(folder: Path) -> str:
+    """What to do about a folder without a word in it."""
+    return f"no readable text in {str(folder)!r}; add a {KINDS} file about yourself"
 
 
 def files_in(folder: Path) -> list[Path]:

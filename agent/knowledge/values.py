@@ -64,5 +64,7 @@ class Knowledge:
     passages: tuple[Passage, ...] = ()
     reports: tuple[FileReport, ...] = ()
     picture: Path | None = None
+    is_part: bool = False
+    """There are more passages than these: the beginnings of files stand for what is too large to be held."""
     problem: str = ""
     """Why there is nothing to go by, in words that say what to do; empty when there is."""

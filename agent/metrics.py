@@ -34,6 +34,7 @@ class Metrics:
         )
         self._tokens = Counter("tokens", "Tokens: read, of these cached, written.", ["kind"], **prefix)
         self._cost = Counter("cost_usd", "What tokens cost, where the price is known.", **prefix)
+        self._unfounded = Counter("answers_without_source", "Answers to questions that name no source.", **prefix)
         self._running = Gauge("replies_running", "Replies under way.", **prefix)
         self._waiting = Gauge("replies_waiting", "Messages that wait for a reply to begin.", **prefix)
         self._alerts = Gauge("alerts", "Alerts to the owner by state.", ["state"], **prefix)
@@ -46,6 +47,10 @@ class Metrics:
         """A turn has ended."""
         self._turns.labels(stop).inc()
         self._turn_seconds.observe(duration_s)
+
+    def unfounded(self) -> None:
+        """A question was answered without a source."""
+        self._unfounded.inc()
 
     def called(self, call: ModelCall) -> None:
         """A request to a provider has ended."""

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Protocol, cast
 
 from agent.conversation import Reply, ToolCall, WireMessage
-from agent.lexical import words
 from agent.model import ToolChoice
 from agent.passages import Passage, footnote
 from agent.search import asked_in
+from agent.small_talk import bare, is_question, small_talk, wants_contact
 from agent.toolkit import OK
 from agent.toolless import FindAddresses, addresses_in, call_for_address, calling, tool_asking_for, without_addresses
 
@@ -89,7 +89,7 @@ class OfflineModel:
     async def _call(self, asked: str, tools: Sequence[dict[str, Any]]) -> ToolCall | None:
         if call := call_for_address(asked, tools, self._find_addresses):
             return call
-        if _small_talk(asked) or _wants_contact(asked) or not _is_question(asked):
+        if small_talk(asked) or wants_contact(asked) or not is_question(asked):
             return None
         if (tool := tool_asking_for("question", tools)) and not await self._find(asked):
             return calling(tool, question=asked_in(asked))
@@ -109,17 +109,17 @@ class OfflineModel:
 
     async def _answer(self, asked: str, *, alone: bool) -> tuple[str, Sequence[str]]:
         """What the notes say, and where. Beside a tool's result (not `alone`) silence is better than a phrase."""
-        found = await self._find(asked) if _is_question(asked) or (alone and not _small_talk(asked)) else ()
-        talk = self._small_talk_answer(_small_talk(asked)) if alone else ""
+        found = await self._find(asked) if is_question(asked) or (alone and not small_talk(asked)) else ()
+        talk = self._small_talk_answer(small_talk(asked)) if alone else ""
         if talk:
             return talk, ()
         if found:
             return "\n\n".join(one.text for one in found), tuple(dict.fromkeys(one.label for one in found))
         if not alone:
             return "", ()
-        if _wants_contact(asked):
+        if wants_contact(asked):
             return INVITE, ()
-        return (UNKNOWN_KEPT if _is_question(asked) else NOT_A_QUESTION), ()
+        return (UNKNOWN_KEPT if is_question(asked) else NOT_A_QUESTION), ()
 
     async def _find(self, asked: str) -> tuple[Passage, ...]:
         return await self._notes.answering(asked)
@@ -158,7 +158,7 @@ def _confirmed(messages: Sequence[WireMessage]) -> str:
     """The address that the visitor says yes to; empty when they say something else, or were not asked."""
     answer = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=0)
     before = [str(message["content"]) for message in messages[:answer] if message["role"] == "assistant"]
-    if not before or DID_YOU_MEAN not in before[-1] or not _YES.fullmatch(_plain(_last_question(messages))):
+    if not before or DID_YOU_MEAN not in before[-1] or not _YES.fullmatch(bare(_last_question(messages))):
         return ""
     return next(iter(addresses_in(before[-1].partition(DID_YOU_MEAN)[2])), "")
 
@@ -178,55 +178,7 @@ def _results(messages: Sequence[WireMessage]) -> list[tuple[str, str]]:
     ]
 
 
-_SMALL_TALK = {
-    "greeting": r"(hi|hello|hey|hiya|good (morning|day|afternoon|evening)|greetings|hallo|bonjour|hola)( there| \w+)?",
-    "thanks": (
-        r"((ok(ay)?|great|perfect|cool|wonderful) )?(many )?(thanks|thank you|thx|cheers|ta)"
-        r"( (so|very) much| a lot| again)?|ok(ay)?|great|perfect|cool|wonderful|nice|👍+|🙏+"
-    ),
-    "farewell": r"(good ?bye|bye( bye)?|see you( later| soon)?|have a (nice|good) (day|one|evening))",
-    "who": (
-        r"(and )?(who|what) (are|r) (you|u)( exactly| really)?|introduce yourself|(please )?tell me about yourself|"
-        r"(are you|am i (talking|speaking|chatting) (to|with)) (an? |the )?"
-        r"(real( person)?|human( being)?|person|bot|robot|machine|ai|chat ?bot)"
-    ),
-}
-
-
-def _small_talk(text: str) -> str:
-    """Which kind of small talk the whole message is; empty when it says more."""
-    return next((kind for kind, pattern in _SMALL_TALK.items() if re.fullmatch(pattern, _plain(text))), "")
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^\w\s👍🙏]", "", text).strip().lower()
-
-
 _YES = re.compile(
     r"(yes|yep|yeah|yup|sure|right|correct|exactly|ok(ay)?|👍)( please| thats? (right|correct|it))?"
     r"|thats? (right|correct|it)"
 )
-
-
-_CONTACT = re.compile(
-    r"\b(get in touch|contact (you|me|details)|reach (you|out)|hire you|e-?mail (you|address)|call me|"
-    r"(talk|speak|meet) (to|with) you|(book|schedule|set up) an? (call|meeting|interview))\b",
-    re.IGNORECASE,
-)
-
-
-def _wants_contact(text: str) -> bool:
-    return bool(_CONTACT.search(text))
-
-
-_ASKING = re.compile(
-    r"^(and |so |but |please )?(who|what|when|where|why|how|which|whose|whom|is|are|was|were|am|do|does|did|have|has|"
-    r"had|can|could|will|would|should|may|tell|describe|explain|list|give|name|show|any)\b",
-    re.IGNORECASE,
-)
-
-
-def _is_question(text: str) -> bool:
-    """A proper question: it asks, and of something, unlike "And when was that?". No other is worth the owner's time."""
-    long_enough = len(re.findall(r"[^\W\d_]{2,}", text)) >= 2
-    return long_enough and bool(words(text)) and ("?" in text or bool(_ASKING.match(text.strip())))

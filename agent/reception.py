@@ -17,7 +17,7 @@ from agent.events import Event, Progress, StopReason, TurnFinished
 from agent.limits import Ceiling, Gate
 from agent.loop import Replica, respond
 from agent.model import ChatModel
-from agent.record import Record
+from agent.record import Record, name_of
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,7 @@ NOT_KEPT = (
     "Sorry, something went wrong on my side, and your message could not be kept. Please try again. (Reference {})"
 )
 CLOSED = "This chat is closed for a while. Please come back later."
+UNFOUNDED = "the answer to a question names no source, so it may be made up; the transcript has it"
 NO_STORE = "the store does not keep what is said; the log says why beside the reference {}"
 
 
@@ -63,6 +64,7 @@ class Watch(Protocol):
 
     def refused(self, kind: str) -> None: ...
     def finished(self, stop: StopReason, duration_s: float) -> None: ...
+    def unfounded(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,10 @@ class Reception:
         log.info("%s", record.line(conversation_id, number))
         if self._watch:
             self._watch.finished(record.stop, record.duration_s)
+        if record.rests_on_nothing:
+            log.warning("turn %s: %s", name_of(conversation_id, number), UNFOUNDED)
+            if self._watch:
+                self._watch.unfounded()
         try:
             await self.store.close_turn(conversation_id, number, turn, record.stop, record.calls)
             await self._report(record)

@@ -8,6 +8,7 @@ from collections.abc import Container
 from agent.calls import ModelCall, money
 from agent.conversation import Turn, Usage
 from agent.events import Event, Progress, Replied, StopReason, TextDelta, ToolFinished, TurnFinished
+from agent.small_talk import asks_for_facts
 from agent.toolkit import OK
 
 
@@ -47,10 +48,17 @@ class Record:
         """One line for a person: no word of the visitor's stands in it."""
         first = "-" if self._first_token_s is None else f"{self._first_token_s:.2f} s"
         return (
-            f"turn {conversation_id[:6]}/{number}: {self.stop}, first word after {first}, "
+            f"turn {name_of(conversation_id, number)}: {self.stop}, first word after {first}, "
             f"whole {self.duration_s:.2f} s, {self._tokens()}, tools {', '.join(self._tools) or 'none'}"
             + (f", reference {self.reference}" if self.reference else "")
         )
+
+    @property
+    def rests_on_nothing(self) -> bool:
+        """A question was answered; the answer names nothing that it was taken from, and no tool was called."""
+        if self.turn is None or self.stop not in ("answered", "max_turns") or self._tools:
+            return False
+        return asks_for_facts(self.turn.message) and not any(step.reply.sources for step in self.turn.steps)
 
     @property
     def duration_s(self) -> float:
@@ -65,6 +73,11 @@ class Record:
         read, written = sum(usage.prompt for usage in usages), sum(usage.completion for usage in usages)
         cost = money(self.calls)
         return f"tokens {about}{read} in, {written} out" + (f", cost {about}{cost}" if cost else "")
+
+
+def name_of(conversation_id: str, number: int) -> str:
+    """How the log calls a turn."""
+    return f"{conversation_id[:6]}/{number}"
 
 
 def _verdict(content: str) -> str:

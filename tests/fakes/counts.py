@@ -9,9 +9,13 @@ class Counts:
     def __init__(self) -> None:
         self.refusals: list[str] = []
         self.stops: list[str] = []
+        self.without_source = 0
 
     def refused(self, kind: str) -> None:
         self.refusals.append(kind)
 
     def finished(self, stop: str, duration_s: float) -> None:
         self.stops.append(stop)
+
+    def unfounded(self) -> None:
+        self.without_source += 1

@@ -28,6 +28,9 @@ OPENING = "\n<knowledge>\n"
 CLOSING = "\n</knowledge>"
 """Around the files in the system message."""
 
+FRAME_BYTES = 40
+"""What stands around a passage there, at most."""
+
 MAX_LINE_CHARS = 160
 MAX_CONTENTS_CHARS = 300
 MORE = (
@@ -83,7 +86,7 @@ def whole(knowledge: Knowledge) -> str:
 
 
 def core(passages: Sequence[Passage], first: str, max_tokens: int) -> tuple[str, frozenset[str]]:
-    """Where not all files fit: the beginning of the one that says who this is, and what the others are about.
+    """Where not all files fit: much of the one that says who this is, how the others begin, and what they are about.
 
     Args:
         passages: all of them, by file.
@@ -93,17 +96,27 @@ def core(passages: Sequence[Passage], first: str, max_tokens: int) -> tuple[str,
     Returns:
         The part of the system message, and the labels of what stands in it.
     """
-    held: list[Passage] = []
-    left = max_tokens * BYTES_PER_TOKEN // 2
-    for passage in (one for one in passages if one.file == first):
-        left -= len(passage.label.encode()) + len(passage.text.encode())
-        if left < 0:
-            break
-        held.append(passage)
-    beginning = whole(Knowledge(passages=tuple(held))).removesuffix(CLOSING)
-    contents = _contents(passages, max_tokens * BYTES_PER_TOKEN // 2)
-    labels = frozenset(label for one in held for label in (one.file, one.label))
+    left = max_tokens * BYTES_PER_TOKEN
+    contents = _contents(passages, left // 3)
+    left -= len(contents.encode())
+    held, left = _fitting((one for one in passages if one.file == first), left)
+    by_file = {file: next(of_file) for file, of_file in groupby(passages, key=lambda one: one.file)}
+    others, _ = _fitting((one for file, one in by_file.items() if file != first), left)
+    beginning = whole(Knowledge(passages=(*held, *others))).removesuffix(CLOSING)
+    labels = frozenset(label for one in (*held, *others) for label in (one.file, one.label))
     return f"{beginning}\n{contents}{CLOSING}", labels
+
+
+def _fitting(passages: Iterable[Passage], max_bytes: int) -> tuple[list[Passage], int]:
+    """The first ones, as many as there is room for; and the room that is left."""
+    held: list[Passage] = []
+    for passage in passages:
+        size = len(passage.label.encode()) + len(passage.text.encode()) + FRAME_BYTES
+        if size > max_bytes:
+            break
+        max_bytes -= size
+        held.append(passage)
+    return held, max_bytes
 
 
 def _contents(passages: Sequence[Passage], max_bytes: int) -> str:

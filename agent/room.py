@@ -18,11 +18,11 @@ ROUND_TOKENS = 400
 
 KNOWLEDGE_SHARE = 0.6
 """Of the context, at most, for the files."""
-CORE_SHARE = 1 / 3
+CORE_SHARE = 1 / 2
 """Of that, where not all files fit: for what is known in every request."""
-FOUND_SHARE = 0.1
+FOUND_SHARE = 0.06
 """Of the context, for what is found for one message."""
-NEW_SHARE = 0.1
+NEW_SHARE = 1 / 9
 """Of what a request holds already, for what is new in it: so much less of it can be read from a provider's cache."""
 ANSWERS_SHARE = 0.1
 """Of the context, for what the owner has answered in person."""

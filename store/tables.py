@@ -91,7 +91,7 @@ turns = Table(
     _words("conversation_id"),
     Column("number", Integer, nullable=False),
     _words("message"),
-    Column("steps", Words),  # JSON; NULL until the turn is closed
+    Column("steps", Words),  # JSON, with what was found; NULL until the turn is closed
     Column("stop", Words),
     Column("liked", Boolean),
     Column("replaced", Boolean, nullable=False, default=False),

@@ -10,11 +10,12 @@ from datetime import datetime
 from pydantic import ConfigDict, TypeAdapter
 from sqlalchemy import Connection, func, insert, select, update
 
-from agent.conversation import Conversation, OwnerWords, Reply, Step, Transcript, Turn
+from agent.conversation import Conversation, OwnerWords, Passage, Reply, Step, Transcript, Turn
 from store.answers import read_words
 from store.tables import turns
 
 _STEPS = TypeAdapter(tuple[Step, ...], config=ConfigDict(defer_build=True))
+_FOUND = TypeAdapter(tuple[Passage, ...], config=ConfigDict(defer_build=True))
 
 _BROKEN_OFF = (Step(Reply(finish="cut")),)
 """Stands for the answer to a message after which the process died."""
@@ -28,7 +29,7 @@ def read_transcript(connection: Connection, conversation_id: str) -> Transcript:
     ).all()
     words = _in_step(read_words(connection, conversation_id), [row.number for row in rows])
     said = tuple(
-        Turn(row.message, _steps_from_json(row.steps), "\n\n".join(one.text for one in after))
+        _turn_from_json(row.message, row.steps, "\n\n".join(one.text for one in after))
         for row, after in zip(rows, words, strict=True)
     )
     return Transcript(
@@ -58,7 +59,7 @@ def open_turn(connection: Connection, conversation_id: str, message: str, now: d
 
 
 def close_turn(connection: Connection, conversation_id: str, number: int, turn: Turn, stop: str, now: datetime) -> None:
-    _change_turn(connection, conversation_id, number, steps=_steps_to_json(turn.steps), stop=stop, closed=now)
+    _change_turn(connection, conversation_id, number, steps=_turn_to_json(turn), stop=stop, closed=now)
 
 
 def set_feedback(connection: Connection, conversation_id: str, number: int, liked: bool | None) -> None:
@@ -87,10 +88,18 @@ def _change_turn(connection: Connection, conversation_id: str, number: int, **va
         raise LookupError(f"the conversation has no turn {number!r}")
 
 
-def _steps_to_json(steps: tuple[Step, ...]) -> str:
+def _turn_to_json(turn: Turn) -> str:
+    """Its steps; where passages were found for it, an object of both."""
     # Not dump_json: it refuses the halves of surrogate pairs, which the column's type mends.
-    return json.dumps(_STEPS.dump_python(steps, mode="json"), ensure_ascii=False)
+    steps = _STEPS.dump_python(turn.steps, mode="json")
+    kept = {"steps": steps, "found": _FOUND.dump_python(turn.found, mode="json")} if turn.found else steps
+    return json.dumps(kept, ensure_ascii=False)
 
 
-def _steps_from_json(text: str | None) -> tuple[Step, ...]:
-    return _BROKEN_OFF if text is None else _STEPS.validate_json(text)
+def _turn_from_json(message: str, text: str | None, aside: str) -> Turn:
+    if text is None:
+        return Turn(message, _BROKEN_OFF, aside)
+    if text.startswith("["):
+        return Turn(message, _STEPS.validate_json(text), aside)
+    kept = json.loads(text)
+    return Turn(message, _STEPS.validate_python(kept["steps"]), aside, _FOUND.validate_python(kept["found"]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.conversation import Conversation, Reply, Step, ToolCall, ToolResult, Turn, Usage
+from agent.conversation import Conversation, Passage, Reply, Step, ToolCall, ToolResult, Turn, Usage
 from store.records import Question
 from store.store import Store
 from tests.alert_house import text_of
@@ -43,7 +43,8 @@ def steps_with_calls(draw: st.DrawFn) -> Step:
 @st.composite
 def turns(draw: st.DrawFn) -> Turn:
     last = Reply(draw(texts), (), draw(st.sampled_from(["stop", "length", "content_filter", "cut"])), draw(usages))
-    return Turn(draw(texts), (*draw(st.lists(steps_with_calls(), max_size=2)), Step(last)))
+    found = draw(st.lists(st.builds(Passage, texts, texts, texts), max_size=2))
+    return Turn(draw(texts), (*draw(st.lists(steps_with_calls(), max_size=2)), Step(last)), found=tuple(found))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)

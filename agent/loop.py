@@ -81,7 +81,7 @@ async def respond(
     visit = Visit(conversation_id, conversation, message)
     draft, notice = Draft(message, found=found), ""
     done: dict[tuple[str, str], str] = {}
-    rounds, closing, asked_again = 0, False, False
+    rounds, closing = 0, False
 
     while True:
         # 1. The persona, the conversation and this turn so far become the provider's messages.
@@ -104,11 +104,11 @@ async def respond(
 
         # 3. Text without a call is the answer. A blank one is asked for once more, without tools.
         if closing or not reply.calls:
-            if reply.text.strip() or asked_again:
+            if reply.text.strip() or closing:
                 reply = replace(reply, sources=given(reply.sources, labels(replica, conversation, draft)))
                 yield finished(replica, draft, reply, rounds)
                 return
-            closing = asked_again = True
+            closing = True
             continue
 
         # 4. Run the calls. Those that were answered stay; one that cannot be mended is taken back as if

@@ -37,7 +37,9 @@ def write_much(folder: Path) -> None:
     for number in range(40):
         text = f"# Project {number}\n\nThe lamp number {number} shines. " + "It took long and was worth it. " * 10
         (folder / f"project-{number:02}.md").write_text(text)
-    (folder / "horses.md").write_text("# Free time\n\nI am outside a lot.\n\nOn Sundays I ride a grey mare called Daisy.\n")
+    (folder / "horses.md").write_text(
+        "# Free time\n\nI am outside a lot.\n\nOn Sundays I ride a grey mare called Daisy.\n"
+    )
 
 
 def said(message: str, answer: str) -> Conversation:

@@ -39,8 +39,10 @@ class Fit:
         self._fitting = Fitting(room, can_write=can_write)
         self._replica = Replica(model, Toolkit(), "You are Ada.")
 
-    async def fit(self, conversation_id: str, conversation: Conversation, message: str) -> Conversation:
-        return await self._fitting.fit(self._replica, conversation_id, conversation, message)
+    async def fit(
+        self, conversation_id: str, conversation: Conversation, message: str, beside: int = 0
+    ) -> Conversation:
+        return await self._fitting.fit(self._replica, conversation_id, conversation, message, beside)
 
 
 async def test_a_short_conversation_stays_as_it_is(model: OpenAIModel, provider: Provider) -> None:
@@ -93,6 +95,12 @@ async def test_without_a_written_summary_the_visitors_own_words_stay(
     provider.answer = lambda asked: Answer(status=500)
     fitted = await Fit(model, can_write=can_write).fit("c1", talk(8, words=200), "Hi")
     assert '"Question 0?"' in fitted.summary
+
+
+async def test_room_is_kept_for_what_will_be_found(model: OpenAIModel, provider: Provider) -> None:
+    provider.answer = lambda asked: says("Summary.")
+    assert (await Fit(model).fit("c1", talk(5), "Hi")).summarised == 0
+    assert (await Fit(model).fit("c1", talk(5), "Hi", beside=900)).summarised > 0
 
 
 async def test_what_was_cut_off_stays_away_after_a_long_message(model: OpenAIModel, provider: Provider) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from agent.passages import Passage, inert
+from agent.passages import Passage, fitting, inert
+from agent.search import Search, open_search
 
 OPENING = "\n<answers>\n"
 CLOSING = "\n</answers>"
@@ -13,6 +15,8 @@ CLOSING = "\n</answers>"
 SOURCE = "answers"
 """Stands for the file that an answer is from."""
 MAX_QUESTION_CHARS = 300
+FIND = 4
+"""Older answers that go along with a message at the most."""
 
 
 class Answered(Protocol):
@@ -49,6 +53,8 @@ class Answers:
         self._max_bytes = max_bytes
         self._version: str | None = None
         self._known: tuple[Answered, ...] = ()
+        self._older: tuple[Sequence[Answered], Search] | None = None
+        """The search over what has no room in the persona, and the answers that it was made of."""
 
     async def current(self) -> tuple[Answered, ...]:
         """Oldest first: a new one leaves what stands before it in a request as it was. The same object until one
@@ -63,24 +69,51 @@ class Answers:
         """What stands behind the files in the system message; empty when there are none."""
         return answers_part(await self.current(), self._max_bytes)
 
+    async def found(self, message: str) -> tuple[Passage, ...]:
+        """Of the answers that have no room there, those that a message may be about, the best first."""
+        current = await self.current()
+        first = first_in(current, self._max_bytes)
+        if not first:
+            return ()
+        if self._older is None or self._older[0] is not current:
+            passages = (await self.passages())[:first]
+            self._older = (current, await asyncio.to_thread(open_search, passages, None))
+        best = await asyncio.to_thread(self._older[1].sharing, message, FIND)
+        return tuple(fitting(best, self._max_bytes // 2))
+
     async def passages(self) -> tuple[Passage, ...]:
         """The same as passages, whose labels a reply may name."""
         return tuple(Passage(SOURCE, answer.question, answer.text) for answer in await self.current())
 
 
-def answers_part(answers: Sequence[Answered], max_bytes: int) -> str:
-    """The answers for the system message, oldest first. When they are too many, the oldest go until half of the room
-    is free, so that the beginning of the requests stays the same for many answers more."""
-    written = [f"<answer>\nAsked: {_asked(answer)}\n{inert(answer.text)}\n</answer>" for answer in answers]
+def first_in(answers: Sequence[Answered], max_bytes: int) -> int:
+    """Where the answers begin that have room in the persona. When there are too many, the oldest go until half of it
+    is free, so that the beginning of requests stays the same for many answers more. The newest one stays."""
+    sizes = [len(_written(answer).encode()) for answer in answers]
     first, total = 0, 0
-    for number, text in enumerate(written):
-        total += len(text.encode())
+    for number, size in enumerate(sizes):
+        total += size
         if total > max_bytes:
-            while first <= number and total > max_bytes / 2:
-                total -= len(written[first].encode())
+            while first < number and total > max_bytes / 2:
+                total -= sizes[first]
                 first += 1
-    kept = "\n".join(written[first:])
-    return f"{OPENING}{kept}{CLOSING}" if kept else ""
+    return first
+
+
+def answers_part(answers: Sequence[Answered], max_bytes: int) -> str:
+    """As many answers as the system message has room for; of one that is too long by itself, its beginning."""
+    if not answers:
+        return ""
+    written = [_written(answer, max_bytes) for answer in answers[first_in(answers, max_bytes) :]]
+    joined = "\n".join(written)
+    return f"{OPENING}{joined}{CLOSING}"
+
+
+def _written(answer: Answered, max_bytes: int | None = None) -> str:
+    text = inert(answer.text)
+    if max_bytes is not None:
+        text = text.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
+    return f"<answer>\nAsked: {_asked(answer)}\n{text}\n</answer>"
 
 
 def _asked(answer: Answered) -> str:

@@ -10,6 +10,7 @@ from agent.conversation import Conversation, Passage
 from agent.fitting import Fitting
 from agent.library import Library
 from agent.loop import Replica
+from agent.room import estimate_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,14 @@ class Briefing:
             persona += await self.answers.as_text()
             known |= await self._answered()
         replica = replace(replica, persona=persona, known=known)
+        answered = await self.answers.found(message) if self.answers else ()
         if self.fitting:
             beside = self.library.for_found if self.library else 0
+            beside += sum(estimate_tokens(one.text) for one in answered)
             conversation = await self.fitting.fit(replica, conversation_id, conversation, message, beside)
         found = await self.library.found(message, conversation) if self.library else ()
-        return Brief(replica, conversation, found)
+        sent = {one for turn in conversation.turns[conversation.summarised :] for one in turn.found}
+        return Brief(replica, conversation, (*(one for one in answered if one not in sent), *found))
 
     async def brief_for_quotes(self, replica: Replica, conversation: Conversation) -> Brief:
         """For the keyless model: nothing goes along, and it may name whatever it finds."""

@@ -51,6 +51,12 @@ class _Summary:
     turns: int
     """So many of the oldest turns it tells of."""
     text: str
+    last: Turn | None = None
+    """The last of them."""
+
+    def is_of(self, turns: Sequence[Turn]) -> bool:
+        """It tells of these turns: a conversation may have been forgotten, and begun anew."""
+        return 0 < self.turns <= len(turns) and turns[self.turns - 1] == self.last
 
 
 class Fitting:
@@ -81,6 +87,9 @@ class Fitting:
         room = self._room.for_history(replica.persona)
         budget = self._room.for_history(replica.persona, message) - beside
         known = self._summaries.get(conversation_id)
+        if known and not known.is_of(conversation.turns):
+            del self._summaries[conversation_id]
+            known = None
         # What has gone stays away: after a long message the beginning of requests is to stay as it is.
         drop = max(turns_to_drop(conversation.turns, budget), known.turns if known else 0)
         if not drop:
@@ -88,7 +97,7 @@ class Fitting:
         if known is None or known.turns != drop:
             before = known if known and known.turns < drop else _Summary(0, "")
             text = await self._summarise(replica.model, room, before.text, conversation.turns[before.turns : drop])
-            known = _Summary(drop, text)
+            known = _Summary(drop, text, conversation.turns[drop - 1])
             self._summaries[conversation_id] = known
         self._summaries.move_to_end(conversation_id)
         while len(self._summaries) > MAX_SUMMARIES:
@@ -110,7 +119,7 @@ class Fitting:
 async def _write(model: ChatModel, room: int, before: str, turns: Sequence[Turn]) -> str:
     # Every turn gets its share: cutting off the oldest would lose what the visitor came for.
     share = room * BYTES_PER_TOKEN // (2 * len(turns))
-    spoken = [f"Visitor: {turn.message[:share]}\nReplica: {turn.text[:share]}" for turn in turns]
+    spoken = [_spoken(turn, share) for turn in turns]
     lines = [f"Earlier: {before}", *spoken] if before else spoken
     messages: list[WireMessage] = [
         {"role": "system", "content": SUMMARISE},
@@ -121,6 +130,11 @@ async def _write(model: ChatModel, room: int, before: str, turns: Sequence[Turn]
         async for piece in pieces:
             text += piece if isinstance(piece, str) else ""
     return " ".join(text.split())
+
+
+def _spoken(turn: Turn, share: int) -> str:
+    lines = [f"Visitor: {turn.message[:share]}", f"Replica: {turn.text[:share]}"]
+    return "\n".join([*lines, f"The owner in person: {turn.aside[:share]}"] if turn.aside else lines)
 
 
 def _quotes(turns: Sequence[Turn]) -> str:

@@ -26,7 +26,7 @@ from agent.knowledge import (
     read_file,
 )
 from agent.knowledge.child import Child
-from agent.passages import inert
+from agent.passages import fitting, inert
 from agent.persona import Profile, core, profile, rules, whole
 from agent.room import BYTES_PER_TOKEN, CORE_SHARE, Room, estimate_tokens, turn_tokens
 from agent.toolkit import Toolkit
@@ -213,7 +213,7 @@ class Library:
         before = estimate_tokens(shelf.persona + conversation.summary) + sum(map(turn_tokens, turns))
         said = estimate_tokens(message + (last.text if last else ""))
         room = self._room.for_found_behind(before, said) if last else self._room.for_found
-        return tuple(_fitting(fresh, room * BYTES_PER_TOKEN))
+        return tuple(fitting(fresh, room * BYTES_PER_TOKEN))
 
     @property
     def for_found(self) -> int:
@@ -254,13 +254,3 @@ def _stamps(folder: Path) -> Mapping[str, Stamp]:
         return stamps(folder)
     except OSError:
         return {}
-
-
-def _fitting(passages: Sequence[Passage], max_bytes: int) -> list[Passage]:
-    held: list[Passage] = []
-    for passage in passages:
-        max_bytes -= len(passage.label.encode()) + len(passage.text.encode())
-        if max_bytes < 0 and held:
-            break
-        held.append(passage)
-    return held

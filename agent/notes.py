@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from agent.answers import Answered, Answers
 from agent.embeddings import MOST_LOCAL
-from agent.encoder import Encode
+from agent.encoder import Encode, Vectors
 from agent.library import Library, Shelf
 from agent.passages import Passage
 from agent.search import LargeSearch, Search, open_search
+
+MOST_ENCODED = 300
+"""Answers, the newest ones, that are found by meaning; older ones by their words."""
+MOST_KEPT = 5000
+"""Vectors of texts, before all are made anew."""
+AT_ONCE = 8
+"""Answers that are encoded while a visitor waits for it; more are encoded beside."""
+
+
+log = logging.getLogger(__name__)
 
 
 class Notes:
@@ -32,8 +45,14 @@ class Notes:
         self._by_meaning = by_meaning
         self._shelf: Shelf | None = None
         self._files: Search | LargeSearch | None = None
-        self._said: Sequence[Answered] | None = None
+        self._said: Sequence[Answered] = ()
+        self._by_words: Search | None = None
         self._person: Search | None = None
+        self._encoded: dict[str, Vectors] = {}
+        """Texts of answers with their vectors: a new answer costs itself alone."""
+        self._had: frozenset[Passage] = frozenset()
+        """Answers that were encoded before."""
+        self._encoding: asyncio.Task[None] | None = None
 
     def open(self) -> Notes:
         """Builds the search over the files; blocks."""
@@ -43,12 +62,44 @@ class Notes:
     async def answering(self, question: str) -> tuple[Passage, ...]:
         """The passages that answer, best first; empty when none does."""
         said, passages = await self._answers.current(), await self._answers.passages()
-        return await asyncio.to_thread(self._find, question, said, passages)
-
-    def _find(self, question: str, said: Sequence[Answered], passages: Sequence[Passage]) -> tuple[Passage, ...]:
         if said is not self._said:
-            self._person, self._said = (open_search(passages, self._load) if passages else None), said
-        return (self._person.answering(question) if self._person else ()) or self._search().answering(question)
+            self._said, self._person = said, None
+            self._by_words = await asyncio.to_thread(open_search, passages, None)
+            newest = passages[-MOST_ENCODED:]
+            self._encoding = asyncio.create_task(asyncio.to_thread(self._encode, said, newest))
+            if len(self._had.symmetric_difference(newest)) <= AT_ONCE:
+                await asyncio.shield(self._encoding)
+        return await asyncio.to_thread(self._find, question)
+
+    def _encode(self, said: Sequence[Answered], passages: Sequence[Passage]) -> None:
+        """Lets answers be found by their meaning, too. Until then they are found by words."""
+        try:
+            search = open_search(passages, self._remembering)
+        except Exception as error:
+            log.warning("Answers are found by their words alone (%s)", type(error).__name__)
+            return
+        if said is self._said:
+            self._person, self._had = search, frozenset(passages)
+
+    def _remembering(self) -> Encode:
+        encode = self._load()
+
+        def remember(texts: Sequence[str]) -> Vectors:
+            if len(self._encoded) > MOST_KEPT:
+                self._encoded.clear()
+            missing = [text for text in dict.fromkeys(texts) if text not in self._encoded]
+            for start in range(0, len(missing), AT_ONCE):
+                some = missing[start : start + AT_ONCE]
+                self._encoded.update(zip(some, encode(some), strict=True))
+            return np.array([self._encoded[text] for text in texts], np.float32)
+
+        return remember
+
+    def _find(self, question: str) -> tuple[Passage, ...]:
+        for search in (self._person, self._by_words, self._search()):
+            if found := search.answering(question) if search else ():
+                return found
+        return ()
 
     def _search(self) -> Search | LargeSearch:
         shelf = self._library.shelf

@@ -47,3 +47,14 @@ def with_passages(message: str, found: Sequence[Passage]) -> str:
         for one in found
     )
     return f"{inert(message)}\n\n<passages>\n{passages}\n</passages>"
+
+
+def fitting(passages: Iterable[Passage], max_bytes: int) -> list[Passage]:
+    """The first ones, as many as there is room for; one at least."""
+    held: list[Passage] = []
+    for passage in passages:
+        max_bytes -= len(passage.label.encode()) + len(passage.text.encode())
+        if max_bytes < 0 and held:
+            break
+        held.append(passage)
+    return held

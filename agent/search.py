@@ -91,6 +91,12 @@ class Search:
             return ()
         return tuple(self.passages[each] for each in best_first if rank[each] >= BESIDE * rank[best])
 
+    def sharing(self, question: str, limit: int) -> tuple[Passage, ...]:
+        """Passages that share words with a question, the best first, whether they answer it or not."""
+        cover = self._cover(terms_in(subject(asked_in(question))))
+        best_first: list[int] = np.argsort(-cover, kind="stable")[:limit].tolist()
+        return tuple(self.passages[each] for each in best_first if cover[each] > 0)
+
     def _answers(self, question: str, terms: Terms, position: int, near: float, cover: float) -> bool:
         """Whether a passage answers, rather than being about something near.
 
@@ -171,9 +177,14 @@ class LargeSearch:
         return _search(candidates, self._encode, rarity).answering(question)
 
 
-def open_search(passages: Sequence[Passage], load: Callable[[], Encode] = load_encoder) -> Search:
-    """Builds the index: about two seconds for a hundred passages, so in a thread. Works without an encoder, too."""
-    return _search(passages, _loaded(load) if passages else None)
+def open_search(passages: Sequence[Passage], load: Callable[[], Encode] | None = load_encoder) -> Search:
+    """Builds the index: about two seconds for a hundred passages, so in a thread. Works without an encoder, too.
+
+    Args:
+        passages: what is searched.
+        load: the encoder; None: by words alone, which takes no time.
+    """
+    return _search(passages, _loaded(load) if passages and load else None)
 
 
 def _search(passages: Sequence[Passage], encode: Encode | None, rarity: dict[str, float] | None = None) -> Search:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from agent.answers import CLOSING, OPENING, Answers, answers_part
 from agent.briefing import Briefing
 from agent.encoder import Encode, Vectors
+from agent.events import TurnFinished
 from agent.knowledge import Document, Knowledge
 from agent.loop import Replica
 from agent.model import OpenAIModel
@@ -26,7 +29,7 @@ from agent.toolkit import Toolkit
 from store.store import Store
 from tests.fakes.desk import OwnersDesk, Said
 from tests.fakes.hands import turn_of
-from tests.fakes.provider import Provider
+from tests.fakes.provider import Provider, says
 from tests.shelves import library_of
 
 HORSES = Said("Do you ride horses?", "Yes, every Sunday, rather badly.")
@@ -94,7 +97,9 @@ async def test_answers_are_read_again_only_when_one_has_changed(reception: Recep
 @given(st.lists(st.builds(Said, st.text(max_size=60), st.text(max_size=60)), max_size=30), st.integers(100, 2000))
 def test_answers_take_no_more_room_than_they_have(kept: list[Said], max_chars: int) -> None:
     part = answers_part(kept, max_chars)
-    assert len(part) <= max_chars + len(OPENING) + len(CLOSING) + len(kept)
+    one_alone = max_chars + 300
+    assert len(part.encode()) <= max(max_chars, one_alone) + len(OPENING) + len(CLOSING) + len(kept)
+    assert bool(part) == bool(kept)
     assert part.count("</answers>") == bool(part)
     assert part.count("<answer>") == part.count("</answer>")
 
@@ -104,6 +109,33 @@ def test_the_newest_answers_stay_when_there_are_too_many() -> None:
     part = answers_part(kept, 1000)
     assert "Question 19?" in part
     assert "Question 0?" not in part
+
+
+@pytest.mark.parametrize("text", ["Да. " * 1000, "是的。" * 1000, "🎉" * 1000])
+def test_of_one_answer_that_is_too_long_the_beginning_stays(text: str) -> None:
+    part = answers_part([HORSES, Said("Sure?", text)], 900)
+    assert text[:100] in part
+    assert len(part.encode()) < 1200
+
+
+async def test_an_answer_without_room_goes_along_with_the_question_that_it_answers(
+    model: OpenAIModel, store: Store, provider: Provider, desk: OwnersDesk
+) -> None:
+    desk.kept += [HORSES, *(Said(f"Question {number}?", "word " * 20) for number in range(20))]
+    briefing = Briefing(answers=Answers(desk, 1000))
+    replica = Replica(model, Toolkit(), "You are Ada.")
+    reception = Reception(replica, store, max_replies=3, max_message_chars=50, briefing=briefing)
+    provider.answer = lambda asked: says("Yes.\n\nSources: answers › Do you ride horses?")
+    turn = None
+    for message in ("Are there horses you ride?", "Sure?"):
+        async for event in reception.answer("c1", message):
+            turn = event.turn if isinstance(event, TurnFinished) else None
+    assert HORSES.text not in system_of(provider)
+    asked = provider.requests[0]["messages"][1]["content"]
+    assert HORSES.text in asked
+    assert provider.requests[1]["messages"][1]["content"] == asked
+    assert turn is not None
+    assert turn.steps[-1].reply.sources == ("answers › Do you ride horses?",)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +215,46 @@ async def test_an_answer_comes_before_the_files(desk: OwnersDesk, notes: Notes) 
     assert [passage.text for passage in await notes.answering("Were you born in London?")] == ["I was born in London."]
     desk.kept.append(Said("Were you born in London?", "Yes, in Marylebone."))
     assert [passage.text for passage in await notes.answering("Were you born in London?")] == ["Yes, in Marylebone."]
+
+
+class Counting:
+    """An encoder that counts what it is asked for."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.go = threading.Event()
+        self.go.set()
+
+    def load(self) -> Encode:
+        encode = by_words()
+
+        def count(texts: Sequence[str]) -> Vectors:
+            self.go.wait(10)
+            self.texts += texts
+            return encode(texts)
+
+        return count
+
+
+async def test_a_new_answer_costs_itself_alone(desk: OwnersDesk, tmp_path: Path) -> None:
+    encoder = Counting()
+    notes = Notes(library_of(tmp_path), Answers(desk, 1000), encoder.load)
+    desk.kept += [HORSES, TEA]
+    await notes.answering("Tea or coffee?")
+    encoder.texts.clear()
+    desk.kept.append(Said("Do you ski?", "Never."))
+    assert [one.text for one in await notes.answering("Do you ski?")] == ["Never."]
+    assert sorted(set(encoder.texts)) == ["Do you ski?. Never."]
+
+
+async def test_while_many_answers_are_encoded_they_are_found_by_their_words(desk: OwnersDesk, tmp_path: Path) -> None:
+    encoder = Counting()
+    encoder.go.clear()
+    notes = Notes(library_of(tmp_path), Answers(desk, 1000), encoder.load)
+    desk.kept += [HORSES, *(Said(f"Is {number} prime?", "No idea.") for number in range(40))]
+    async with asyncio.timeout(5):
+        assert [one.text for one in await notes.answering("Do you ride horses?")] == [HORSES.text]
+    encoder.go.set()
 
 
 # What goes wrong

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -110,6 +111,23 @@ async def test_what_was_cut_off_stays_away_after_a_long_message(model: OpenAIMod
     assert long.summarised > 0
     assert await fit.fit("c1", talk(10), "Hi") == long
     assert len(provider.requests) == 1
+
+
+async def test_a_conversation_that_was_forgotten_leaves_no_summary(model: OpenAIModel, provider: Provider) -> None:
+    provider.answer = lambda asked: says("The visitor is Jane, jane@example.org.")
+    fit = Fit(model)
+    assert (await fit.fit("c1", talk(30), "Hi")).summary
+    assert await fit.fit("c1", Conversation(), "Hi") == Conversation()
+    anew = Conversation(tuple(said(f"Other {n}?", "word " * 50) for n in range(30)))
+    await fit.fit("c1", anew, "Hi")
+    assert "jane" not in provider.requests[-1]["messages"][1]["content"]
+
+
+async def test_what_the_owner_wrote_is_summarised_too(model: OpenAIModel, provider: Provider) -> None:
+    provider.script = [says("Done.")]
+    turns = tuple(replace(turn, aside="Call me on Monday.") for turn in talk(30).turns)
+    await Fit(model).fit("c1", Conversation(turns), "Hi")
+    assert "The owner in person: Call me on Monday." in provider.requests[0]["messages"][1]["content"]
 
 
 async def test_without_room_for_a_talk_no_summary_is_paid_for(model: OpenAIModel, provider: Provider) -> None:

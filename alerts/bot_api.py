@@ -76,12 +76,11 @@ class BotApi:
             return AlertError("Telegram asks for a pause", retry_after_s=answer.retry_after_s)
         if status >= 500:
             return AlertError(f"Telegram has a fault of its own ({status})", retry_after_s=answer.retry_after_s)
+        # What is not Telegram's own answer may be gone in a minute: a page to log in, a relay that restarts.
         if 300 <= status < 400:
-            return AlertError(f"TELEGRAM_API_URL leads elsewhere ({status}): set it to where it leads", permanent=True)
+            return AlertError(f"TELEGRAM_API_URL leads elsewhere ({status}): set it to where it leads, if that lasts")
         if answer.body.get("ok") is not False:
-            # A page to log in to a network, or a relay that restarts; unless nothing at all is there.
-            reason = f"what answers is not Telegram ({status}): check TELEGRAM_API_URL"
-            return AlertError(reason, permanent=status == 404)
+            return AlertError(f"what answers is not Telegram ({status}): check TELEGRAM_API_URL, if that lasts")
         return self._refusal_of_telegram(status, answer.body)
 
     def _refusal_of_telegram(self, status: int, body: Mapping[str, Any]) -> AlertError:

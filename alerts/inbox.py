@@ -39,8 +39,10 @@ LOOK_S = 5.0
 """How often a process that does not fetch looks whether it should, in seconds."""
 TEST_AGAIN_S = 600.0
 """How often the self-test is made again while it finds something, and a webhook is looked at, in seconds."""
-GIVEN_UP_S = 86_400.0
-"""How long a bot that Telegram refuses is left alone, in seconds."""
+ASK_AGAIN_S = 3600.0
+"""How long a bot that Telegram refuses is left alone, in seconds: the owner may have mended it at Telegram."""
+A_DAY_S = 86_400.0
+"""How long the self-test is not made again when it found nothing, in seconds."""
 REFUSALS = 5
 """So many refusals in a row count: one may come from something else on the way."""
 AT_ONCE_S = 1.0
@@ -183,10 +185,10 @@ class Inbox:
         if self._contested:
             self._test_at = 0.0  # it may be a webhook, of which the self-test says more
         elif error and error.permanent and self._failures >= REFUSALS:
-            wait_s = GIVEN_UP_S
+            wait_s = ASK_AGAIN_S
         elif error and error.retry_after_s is not None:
             wait_s = min(TEST_AGAIN_S, max(1.0, error.retry_after_s))
-        if reason != self._problem or wait_s == GIVEN_UP_S:
+        if reason != self._problem or wait_s == ASK_AGAIN_S:
             log.warning("What you write to the bot is not heard: %s. Next try in %.0f s.", reason, wait_s)
         self._problem = reason
         return wait_s
@@ -209,7 +211,7 @@ class Inbox:
         self._findings = found
         if not found.foreign:
             await self._set_up(found)
-        self._test_at = time.monotonic() + (self._test_again_s if found.problems else GIVEN_UP_S)
+        self._test_at = time.monotonic() + (self._test_again_s if found.problems else A_DAY_S)
 
     async def _set_up(self, found: Findings) -> None:
         if self._hook:

@@ -19,6 +19,8 @@ from tests.fakes.telegram import Status
 
 JANE = Contact("talk", "jane@example.org", "jane@example.org", "to talk about a job in Turin", "Jane Doe")
 DOWN = Status(500, {"ok": False, "error_code": 500, "description": "Internal Server Error"})
+PAGES = (Status(404, "<html>Nothing here</html>"), Status(302, "", {"Location": "https://example.org/login"}))
+"""What something else than Telegram answers, for a while."""
 QUICK = (1.0, 0.3)
 """Time-outs for faults that have to run into one."""
 LATER = timedelta(days=1)

@@ -14,7 +14,7 @@ from alerts.outbox import Outbox
 from alerts.telegram import Telegram
 from store.records import Question
 from store.store import Store
-from tests.alert_house import DOWN, running
+from tests.alert_house import DOWN, PAGES, running
 from tests.fakes.phone import Phone
 from tests.fakes.telegram import FakeTelegram, Hangup, Status
 from tests.inbox_house import inbox_of, listening, nobody, until
@@ -207,14 +207,27 @@ async def test_a_webhook_that_another_program_sets_is_named(api: FakeTelegram, s
         await until(lambda: "its webhook is at elsewhere.example" in inbox.status())
 
 
-async def test_a_refused_token_is_soon_not_tried_again(
+async def test_a_refused_token_is_soon_tried_only_once_an_hour(
     api: FakeTelegram, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     api.fail_always(UNAUTHORIZED)
     async with listening(inbox_of(api, store)) as inbox:
-        await until(lambda: "Next try in 86400 s" in caplog.text)
+        await until(lambda: "Next try in 3600 s" in caplog.text)
         assert len(api.requests) == REFUSALS
         assert "TELEGRAM_BOT_TOKEN" in inbox.status()
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_a_relay_that_shows_a_page_for_a_while_is_asked_again(
+    api: FakeTelegram, store: Store, owner: Phone, caplog: pytest.LogCaptureFixture, page: Status
+) -> None:
+    api.fail_next(*[page] * 10)
+    async with listening(inbox_of(api, store)):
+        owner.writes("/pause")
+        await api.is_read()
+    assert await store.state("paused") is not None
+    assert "check TELEGRAM_API_URL" in caplog.text or "TELEGRAM_API_URL leads elsewhere" in caplog.text
+    assert "Next try in 3600 s" not in caplog.text
 
 
 async def test_a_pause_that_telegram_asks_for_is_kept(

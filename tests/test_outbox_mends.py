@@ -13,14 +13,14 @@ from alerts.telegram import Telegram
 from alerts.ways import BLOCK
 from alerts.webhook import Webhook
 from store.store import Store
-from tests.alert_house import DOWN, JANE, Clock, ask, at_once, deliver, no_gap
+from tests.alert_house import DOWN, JANE, PAGES, Clock, ask, at_once, deliver, no_gap, running
 from tests.fakes.telegram import FakeTelegram, FakeWebhook, Fault, Status
+from tests.inbox_house import until
 
 REFUSED = Status(401, {"ok": False, "error_code": 401, "description": "Unauthorized"})
 BLOCKED = Status(403, {"ok": False, "error_code": 403, "description": "Forbidden: bot was blocked by the user"})
 UNKNOWN = Status(404, {"ok": False, "error_code": 404, "description": "Not Found"})
 NO_CHAT = Status(400, {"ok": False, "error_code": 400, "description": "Bad Request: chat not found"})
-ELSEWHERE = Status(302, "", {"Location": "https://example.org"})
 MOMENT = timedelta(seconds=1)
 
 
@@ -40,7 +40,6 @@ def said(caplog: pytest.LogCaptureFixture, words: str) -> int:
         (BLOCKED, "open the bot in Telegram and press Start (or unblock it)"),
         (UNKNOWN, "Telegram does not know such a bot: check TELEGRAM_BOT_TOKEN and TELEGRAM_API_URL"),
         (NO_CHAT, "open the bot in Telegram, press Start, and check TELEGRAM_CHAT_ID"),
-        (ELSEWHERE, "TELEGRAM_API_URL leads elsewhere (302): set it to where it leads"),
     ],
 )
 async def test_it_is_tried_once_said_once_and_kept(
@@ -57,6 +56,22 @@ async def test_it_is_tried_once_said_once_and_kept(
     assert api.token not in caplog.text
     counts = await store.alert_counts()
     assert counts["pending"] + counts["failed"] == 5
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_what_is_not_telegrams_own_answer_is_tried_again_soon(
+    store: Store, api: FakeTelegram, telegram: Telegram, page: Status
+) -> None:
+    api.fail_always(page)
+    outbox = Outbox(store, [telegram], back_off=at_once)
+    async with running(outbox):
+        await outbox.contact(JANE, [])
+        await api.requests_arrive(3)
+        await until(lambda: outbox.status() != "ok")
+        assert "not tried again" not in outbox.status()
+        assert "TELEGRAM_API_URL" in outbox.status()
+        api.fail_always(None)
+        await api.messages_arrive(1)
 
 
 async def test_a_restart_with_the_same_settings_does_not_try_it_but_says_why(

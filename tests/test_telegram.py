@@ -108,7 +108,7 @@ def refusal(code: int, description: str = "", **parameters: Any) -> Status:
         (Status(200, ""), "not Telegram", False, None),
         (Status(200, "[" * 100_000), "not Telegram", False, None),
         (Status(200, [1, 2]), "not Telegram", False, None),
-        (Status(404, "<html>Nothing here</html>"), "not Telegram", True, None),
+        (Status(404, "<html>Nothing here</html>"), "not Telegram", False, None),
         (Status(403, "Forbidden by the proxy"), "not Telegram", False, None),
         (Status(400, {"ok": False, "error_code": {}, "parameters": []}), "refused the message", False, None),
         (Status(200, "x" * 2_000_000), "no end", False, None),
@@ -166,7 +166,7 @@ async def test_a_wrong_token_is_said_and_not_shown(
 async def test_a_redirect_is_not_followed(api: FakeTelegram, telegram: Telegram, hook: FakeWebhook) -> None:
     api.fail_next(Status(307, "", {"Location": hook.address}))
     error = await failure(telegram)
-    assert error.permanent
+    assert not error.permanent
     assert "TELEGRAM_API_URL leads elsewhere" in error.reason
     assert hook.requests == []
 

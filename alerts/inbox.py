@@ -38,13 +38,19 @@ POLL_S = 25.0
 LOOK_S = 5.0
 """How often a process that does not fetch looks whether it should, in seconds."""
 TEST_AGAIN_S = 600.0
-"""How often the self-test is made again while it finds something, and a webhook is looked at, in seconds."""
+"""How often the self-test is made again while it finds something, in seconds."""
+WATCH_S = 60.0
+"""How often a webhook is looked at, in seconds."""
 ASK_AGAIN_S = 3600.0
 """How long a bot that Telegram refuses is left alone, in seconds: the owner may have mended it at Telegram."""
 A_DAY_S = 86_400.0
 """How long the self-test is not made again when it found nothing, in seconds."""
 REFUSALS = 5
 """So many refusals in a row count: one may come from something else on the way."""
+OUR_HOOK = (
+    "Telegram brings the bot's messages to another process of your replica, one with PUBLIC_URL: "
+    "if that is no longer there, start this one again"
+)
 AT_ONCE_S = 1.0
 """An empty answer that comes sooner was not waited for: not every relay waits."""
 
@@ -78,7 +84,8 @@ class Inbox:
         back_off: seconds to wait after so many failed tries.
         poll_s: how long one request waits for a message, in seconds.
         look_s: how often to look whether another process has stopped fetching, in seconds.
-        test_again_s: how often the self-test is made again while it finds something, and a webhook is looked at.
+        test_again_s: how often the self-test is made again while it finds something.
+        watch_s: how often a webhook is looked at.
     """
 
     def __init__(
@@ -94,6 +101,7 @@ class Inbox:
         poll_s: float = POLL_S,
         look_s: float = LOOK_S,
         test_again_s: float = TEST_AGAIN_S,
+        watch_s: float = WATCH_S,
     ) -> None:
         self.secret = webhook_secret(token)
         """What comes with each update that Telegram pushes."""
@@ -106,10 +114,13 @@ class Inbox:
         self._poll_s = poll_s
         self._look_s = look_s
         self._test_again_s = test_again_s
+        self._watch_s = watch_s
         self._holder = secrets.token_hex(8)
         self._offset: int | None = None
         """Of the next update; None: the store knows."""
         self._running = False
+        self._has_begun = False
+        """What an earlier program left at Telegram was put right."""
         self._failures = 0
         self._problem = ""
         self._contested = False
@@ -184,10 +195,14 @@ class Inbox:
         self._contested = isinstance(error, Conflict)
         if self._contested:
             self._test_at = 0.0  # it may be a webhook, of which the self-test says more
+            if self._findings.hook:
+                reason = OUR_HOOK
         elif error and error.permanent and self._failures >= REFUSALS:
             wait_s = ASK_AGAIN_S
         elif error and error.retry_after_s is not None:
             wait_s = min(TEST_AGAIN_S, max(1.0, error.retry_after_s))
+        elif self._hook:
+            wait_s = min(self._watch_s, wait_s)
         if reason != self._problem or wait_s == ASK_AGAIN_S:
             log.warning("What you write to the bot is not heard: %s. Next try in %.0f s.", reason, wait_s)
         self._problem = reason
@@ -211,26 +226,45 @@ class Inbox:
         self._findings = found
         if not found.foreign:
             await self._set_up(found)
+        self._has_begun = True
         self._test_at = time.monotonic() + (self._test_again_s if found.problems else A_DAY_S)
 
     async def _set_up(self, found: Findings) -> None:
-        if self._hook:
-            # One at a time, so that they come in their order: a lower number counts as done.
-            hook = {"url": self._hook, "secret_token": self.secret, "allowed_updates": KINDS, "max_connections": 1}
-            await self._ask("setWebhook", hook)
-        elif found.hook:
+        if not self._has_begun and self._hook:
+            await self._set_hook()
+        elif not self._has_begun and found.hook:
+            # Later it would be that of a newer process. With the lease, an older one does not set it again.
+            await self._store.take_lease(LEASE, self._holder, LEASE_S)
             await self._ask("deleteWebhook", {})
         with suppress(AlertError):  # without their menu the commands work all the same
             await self._ask("setMyCommands", {"commands": menu()})
+
+    async def _set_hook(self) -> None:
+        # One at a time, so that they come in their order: a lower number counts as done.
+        hook = {"url": self._hook, "secret_token": self.secret, "allowed_updates": KINDS, "max_connections": 1}
+        await self._ask("setWebhook", hook)
 
     async def _watch(self) -> float:
         """Looks whether Telegram brings the messages."""
         if self._findings.foreign:
             return self._test_again_s
-        if problem := hook_problem(as_object(await self._ask("getWebhookInfo", {})), self._hook):
+        info = as_object(await self._ask("getWebhookInfo", {}))
+        if not info.get("url"):
+            await self._set_hook_again()
+        elif problem := hook_problem(info, self._hook):
             raise AlertError(problem)
         self._succeeded()
-        return self._test_again_s
+        return self._watch_s
+
+    async def _set_hook_again(self) -> None:
+        """Somebody has taken it away: a process that fetches did when it started, and may have ended since."""
+        if not await self._store.take_lease(LEASE, self._holder, LEASE_S):
+            raise AlertError("another process of your replica fetches what you write: it has no PUBLIC_URL")
+        try:
+            await self._set_hook()
+        finally:
+            await self._store.drop_lease(LEASE, self._holder)
+        log.info("Telegram had no webhook any more: it is set again")
 
     async def _fetch(self) -> float:
         """Fetches once, if no other process does."""

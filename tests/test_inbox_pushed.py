@@ -171,10 +171,55 @@ async def test_a_webhook_that_telegram_cannot_reach_is_said(api: FakeTelegram, s
 
 
 async def test_a_webhook_that_was_taken_away_is_said(api: FakeTelegram, store: Store) -> None:
-    async with listening(inbox_of(api, store, public_url=PUBLIC, test_again_s=0.02)) as inbox:
+    async with listening(inbox_of(api, store, public_url=PUBLIC, watch_s=0.02)) as inbox:
         await until(lambda: inbox.status() == "ok" and api.mailbox.hook is not None)
         api.mailbox.set_hook({"url": "https://elsewhere.example/hook"})
         await until(lambda: "another program has taken the bot's messages" in inbox.status())
+
+
+async def test_a_process_that_still_fetches_leaves_the_webhook_to_the_newer_one(
+    api: FakeTelegram, store: Store
+) -> None:
+    newer = inbox_of(api, store, public_url=PUBLIC, watch_s=0.02)
+    async with listening(inbox_of(api, store)) as older:
+        await api.is_polled()
+        async with open_to_telegram(api, newer), listening(newer):
+            await until(lambda: "another process of your replica, one with PUBLIC_URL" in older.status())
+            seen = len(api.requests)
+            await api.requests_arrive(seen + 20)  # the older one has looked again and again
+            Phone(api).writes("/pause")
+            await api.is_read()
+            assert newer.status() == "ok"
+    assert not [line for line in api.requests if line.endswith("deleteWebhook")]
+    assert await store.state("paused") is not None
+
+
+async def test_a_webhook_that_an_older_process_deleted_is_set_again_when_that_ends(
+    api: FakeTelegram, store: Store
+) -> None:
+    newer = inbox_of(api, store, public_url=PUBLIC, watch_s=0.02)
+    async with open_to_telegram(api, newer), listening(newer):
+        await until(lambda: api.mailbox.hook is not None)
+        async with listening(inbox_of(api, store)):
+            await api.is_polled()
+            await until(lambda: "another process of your replica fetches" in newer.status())
+        await until(lambda: api.mailbox.hook is not None and newer.status() == "ok")
+        Phone(api).writes("/pause")
+        await api.is_read()
+    assert await store.state("paused") is not None
+
+
+async def test_an_older_process_does_not_take_the_messages_back_from_one_that_fetches(
+    api: FakeTelegram, store: Store
+) -> None:
+    older = inbox_of(api, store, public_url=PUBLIC, watch_s=0.02)
+    async with open_to_telegram(api, older), listening(older):
+        await until(lambda: api.mailbox.hook is not None)
+        async with listening(inbox_of(api, store)) as newer:
+            await api.is_polled()
+            seen = len(api.requests)
+            await api.requests_arrive(seen + 10)
+            assert (newer.status(), api.mailbox.hook) == ("ok", None)
 
 
 async def test_an_address_that_telegram_refuses_is_said(api: FakeTelegram, store: Store) -> None:

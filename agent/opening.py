@@ -28,6 +28,8 @@ def opening_lines(settings: Settings, shelf: Shelf, room: Room, database_file: s
         yield logging.INFO, f"Model: {settings.openai_model} at {host_of(settings.openai_base_url)}"
     else:
         yield logging.INFO, "OPENAI_API_KEY is not set: the replica answers by quoting its notes"
+    if settings.embeddings_model and not settings.has_provider:
+        yield logging.WARNING, "EMBEDDINGS_MODEL is not used: it needs OPENAI_API_KEY or OPENAI_BASE_URL"
     if not (settings.telegram_bot_token and settings.telegram_chat_id):
         where = "the database" if settings.database_url else str(settings.data_dir / database_file)
         yield (

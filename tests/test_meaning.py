@@ -249,6 +249,22 @@ async def test_the_encoder_stops_between_two_batches_when_the_app_ends() -> None
         encode(["another"])
 
 
+async def test_the_keyless_model_finds_other_words_once_there_are_vectors(tmp_path: Path, index: Index) -> None:
+    (tmp_path / "few").mkdir()
+    for number in range(24):
+        text = f"# Project {number}\n\nThe lamp number {number} shines over a {'very ' * 20} long wall of stone.\n"
+        (tmp_path / "few" / f"project-{number}.md").write_text(text)
+    (tmp_path / "few" / "zoo.md").write_text(PETS)
+    house = House(tmp_path / "few", index, {})
+    assert house.library.shelf.is_indexed
+    encoder = LocalEncoder()
+    notes = Notes(house.library, Answers(OwnersDesk(), 1000), encoder.load, by_meaning=True)
+    assert await notes.answering("Do you have any pets?") == ()
+    assert house.search
+    assert await house.search.fill() == index.size()
+    assert [one.text for one in await notes.answering("Do you have any pets?")] == ["I live with two cats."]
+
+
 async def test_many_short_passages_are_quoted_from_the_index(tmp_path: Path, index: Index) -> None:
     many = "\n\n".join(f"## Lamp {number}\n\nNumber {number} shines." for number in range(MANY + 1))
     (tmp_path / "me").mkdir()

@@ -31,6 +31,8 @@ async def test_nearly_all_of_a_request_was_in_the_one_before(provider: Provider,
     }
     assert min(shared.values()) >= 0.9, shared
     assert len(shared) >= 40
+    kept = [now.text.startswith(before.text.removesuffix("]]")) for before, now in pairwise(requests)]
+    assert kept.count(True) == len(shared), "each begins with the whole of the one before"
     assert max(request.tokens for request in requests) + MAX_OUTPUT_TOKENS <= CONTEXT
 
 

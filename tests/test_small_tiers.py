@@ -67,3 +67,9 @@ def test_the_start_says_when_there_is_no_room_for_a_talk(tmp_path: Path) -> None
 
 def test_the_share_of_the_files_is_as_the_passage_says() -> None:
     assert f"{KNOWLEDGE_SHARE:.0%} of `CONTEXT_TOKENS`" in passage()
+
+
+def test_a_model_for_embeddings_without_a_provider_is_named(tmp_path: Path) -> None:
+    assert "EMBEDDINGS_MODEL is not used" in opening_of(tmp_path, 100, EMBEDDINGS_MODEL="embed-1")
+    provided = {"EMBEDDINGS_MODEL": "embed-1", "OPENAI_API_KEY": "sk-x"}
+    assert "EMBEDDINGS_MODEL" not in opening_of(tmp_path, 100, **provided)

@@ -271,6 +271,7 @@ async def test_many_short_passages_are_quoted_from_the_index(tmp_path: Path, ind
     (tmp_path / "me" / "lamps.md").write_text(f"# Jo\n\nI build lamps.\n\n{many}\n\n## Pets\n\nI own two cats.\n")
     library = library_of(tmp_path / "me", index, Room(64_000, 2_000))
     assert library.shelf.is_whole
+    assert library.shelf.is_indexed, "they would take the encoder minutes at each start"
     notes = Notes(library, Answers(OwnersDesk(), 1000), by_words)
     assert [one.text for one in await notes.answering("Do you own cats?")] == ["I own two cats."]
 

@@ -78,7 +78,7 @@ class Telegram:
         self._gap_s = gap_s
         self._free_at = 0.0
         """When the chat takes the next message, on the monotonic clock."""
-        self._halves = Halves[int | None]()
+        self._halves = Halves[tuple[str, int | None]]()
 
     async def send(self, text: str, reply_to: int | None = None) -> Sent:
         """Sends the text, in pieces where it is too long for one message.
@@ -88,13 +88,15 @@ class Telegram:
         """
         await self._recall_move()
         messages = _messages(text, reply_to)
-        ids = await self._halves.send((text, reply_to), messages, self._send)
-        return Sent(self._chat_id, tuple(one for one in ids if one is not None))
+        taken = await self._halves.send((text, reply_to), messages, self._send)
+        chat_id = taken[-1][0] if taken else self._chat_id
+        return Sent(chat_id, tuple(number for _, number in taken if number is not None))
 
     def close(self) -> None:
         self._api.close()
 
-    async def _send(self, message: Mapping[str, Any]) -> int | None:
+    async def _send(self, message: Mapping[str, Any]) -> tuple[str, int | None]:
+        """The chat's number, which replies carry even where the setting is its @name, and the message's."""
         try:
             taken = await self._call(message)
         except ChatMoved as moved:
@@ -102,8 +104,11 @@ class Telegram:
             self._chat_id = moved.chat_id
             await self._keep_move()
             taken = await self._call(message)
-        message_id = as_object(taken).get("message_id")
-        return message_id if isinstance(message_id, int) else None
+        chat_id, message_id = as_object(as_object(taken).get("chat")).get("id"), as_object(taken).get("message_id")
+        return (
+            str(chat_id) if isinstance(chat_id, int) else self._chat_id,
+            message_id if isinstance(message_id, int) else None,
+        )
 
     async def _call(self, message: Mapping[str, Any]) -> Any:
         await asyncio.sleep(self._free_at - time.monotonic())

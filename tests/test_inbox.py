@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from alerts.outbox import Outbox
 from alerts.telegram import Telegram
 from store.records import Question
 from store.store import Store
-from tests.alert_house import DOWN, PAGES, running
+from tests.alert_house import DOWN, PAGES, no_gap, running
 from tests.fakes.phone import Phone
 from tests.fakes.telegram import FakeTelegram, Hangup, Status
 from tests.inbox_house import inbox_of, listening, nobody, until
@@ -112,6 +112,20 @@ async def test_a_channel_is_known_by_its_name(api: FakeTelegram, store: Store) -
     posted = {"message_id": 5, "chat": {"id": -1005, "type": "channel", "username": "my_alerts"}, "text": "/pause"}
     assert await inbox.take({"update_id": 1, "channel_post": posted})
     assert await store.state("paused") is not None
+
+
+async def test_a_reply_in_a_group_that_is_set_by_its_name_is_understood(store: Store) -> None:
+    with FakeTelegram(chat_id="@My_Group") as api:
+        api.names["@My_Group"] = "-1005"
+        group = Phone(api, "-1005", "supergroup", name="my_group")
+        with closing(Telegram(api.token, api.chat_id, api.url, store, gap_s=no_gap)) as telegram:
+            outbox = Outbox(store, [telegram])
+            async with running(outbox), listening(inbox_of(api, store)):
+                await outbox.question(Question("talk", "Where did you grow up?"), [])
+                (alert,) = await api.messages_arrive(1)
+                group.replies(alert.message_id, "In Turin.")
+                await api.is_read()
+    assert [answer.text for answer in await store.answers()] == ["In Turin."]
 
 
 # One of several

@@ -23,13 +23,20 @@ class Phone:
         chat_id: their chat with the bot; None: the owner's.
         kind: `private`, `group`, `supergroup` or `channel`.
         person: number of whoever writes, where the chat has several.
+        name: of a channel or group that has one, without the @.
     """
 
     def __init__(
-        self, api: FakeTelegram, chat_id: str | None = None, kind: str = "private", person: int | None = None
+        self,
+        api: FakeTelegram,
+        chat_id: str | None = None,
+        kind: str = "private",
+        person: int | None = None,
+        name: str = "",
     ) -> None:
         self._api = api
-        self._chat = {"id": int(chat_id or api.chat_id), "type": kind}
+        self._chat: dict[str, Any] = {"id": int(chat_id or api.chat_id), "type": kind}
+        self._chat |= {"username": name} if name else {}
         self._from = {"id": person or abs(int(chat_id or api.chat_id)), "is_bot": False, "first_name": "Ada"}
         self._written: dict[int, dict[str, Any]] = {}
 

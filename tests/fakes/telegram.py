@@ -34,6 +34,8 @@ class FakeTelegram(WireServer):
         self.blocked: set[str] = set()
         self.moved: dict[str, str] = {}
         """Groups that became supergroups: old id to new id."""
+        self.names: dict[str, str] = {}
+        """Numbers of channels and groups by their @name."""
         self.details: dict[str, dict[str, Any]] = {}
         """What getChat says of a chat beside its number."""
         self.hosts: dict[str, str] = {}
@@ -104,7 +106,8 @@ class FakeTelegram(WireServer):
             return self._has_moved(chat_id)
         if chat_id not in self.chats:
             raise Refused(400, "Bad Request: chat not found")
-        return {"id": int(chat_id), "type": "private", **self.details.get(chat_id, {})}
+        number = self.names.get(chat_id, chat_id)
+        return {"id": int(number), "type": "private", **self.details.get(chat_id, {})}
 
     def _has_moved(self, chat_id: str) -> Status:
         new = {"migrate_to_chat_id": int(self.moved[chat_id])}
@@ -136,7 +139,7 @@ class FakeTelegram(WireServer):
             raise Refused(400, "Bad Request: can't parse entities")
         message_id = self.new_message_id()
         self.keep(Message(text, chat_id, payload, message_id))
-        return {"message_id": message_id, "chat": {"id": int(chat_id)}, "text": text}
+        return {"message_id": message_id, "chat": {"id": int(self.names.get(chat_id, chat_id))}, "text": text}
 
 
 class FakeWebhook(WireServer):

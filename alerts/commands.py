@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from alerts.inbound import Words
 from alerts.text import one_line
 from store.owner import Owner
-from store.records import Contact, Target
+from store.records import Contact, Origin, Target
+from store.tables import storable
 
 MAX_CHARS = 4000
 """Length of an answer, in characters."""
@@ -40,6 +41,7 @@ SEVERAL = (
     "That message was about several things. "
     "Begin your text with the reference of one of them, such as {reference}: your text"
 )
+ANOTHER = "An edit changes only the text, and not whom it is for. Please send a new message for that reference."
 NOBODY_THERE = "That alert was about the replica itself: there is no visitor to answer."
 
 _COMMAND = re.compile(r"/(\w+)(?:@(\w+))?(?:\s+(.*))?", re.DOTALL)
@@ -72,17 +74,19 @@ def respond(words: Words, owner: Owner, now: datetime, bot: str = "") -> str | N
     Returns:
         The bot's answer; None when there is nothing to say.
     """
+    if words.edited:
+        return _edit(words, owner)
     if not words.text:
-        return ONLY_TEXT if words.other and words.for_us and not words.edited else None
+        return ONLY_TEXT if words.other and words.for_us else None
     if command := _COMMAND.fullmatch(words.text):
         if command[2] and bot and command[2].lower() != bot.lower():
             return None  # for another bot in the group
         return _run(command[1].lower(), (command[3] or "").strip(), owner, now)
     if reference := _REFERENCE.match(words.text):
-        return _by_reference(reference[1].upper(), words.text[reference.end() :], owner)
+        return _by_reference(reference[1].upper(), words.text[reference.end() :], owner, _origin(words))
     if words.answers is not None:
         return _to_message(words, words.answers, owner)
-    return HELP + "\n/help" if words.for_us and not words.edited else None
+    return HELP + "\n/help" if words.for_us else None
 
 
 def menu() -> list[dict[str, str]]:
@@ -97,36 +101,71 @@ def _run(name: str, argument: str, owner: Owner, now: datetime) -> str:
     return found.run(owner, argument, now) if found else f"I know no command /{name[:32]}.\n\n{_help(owner, '', now)}"
 
 
-def _by_reference(reference: str, text: str, owner: Owner) -> str:
+def _edit(words: Words, owner: Owner) -> str | None:
+    """Changes the text that the message brought, if that is still there. A command is not run from an edit.
+
+    Telegram tells of edits that changed nothing to read, too.
+    """
+    written = owner.written_in(_origin(words))
+    found = _REFERENCE.match(words.text)
+    text = words.text[found.end() :] if found else words.text
+    if written is None or not text or storable(text) == written.text or _COMMAND.fullmatch(words.text):
+        return None
+    meant = owner.target_named(found[1].upper()) if found else None
+    if written.reference:
+        target = owner.target_named(written.reference)
+        if target is None:
+            return None
+        return ANOTHER if found and meant != target else _take(target, text, owner, _origin(words))
+    if found and (meant is None or meant.conversation_id != written.conversation_id):
+        return ANOTHER
+    if problem := _problem(text):
+        return problem
+    if words.answers is not None:
+        owner.target_of(words.chat_id, words.answers)  # what a message to the bot's reply will mean
+    owner.tell_anew(_origin(words), text)
+    return "Changed: the visitor reads your new text in the place of the old one."
+
+
+def _origin(words: Words) -> Origin:
+    return Origin(words.chat_id, words.message_id)
+
+
+def _by_reference(reference: str, text: str, owner: Owner, origin: Origin) -> str:
     if not text:
         return EMPTY.format(reference=reference)
     target = owner.target_named(reference)
-    return UNKNOWN_REFERENCE.format(reference=reference) if target is None else _take(target, text, owner)
+    return UNKNOWN_REFERENCE.format(reference=reference) if target is None else _take(target, text, owner, origin)
 
 
 def _to_message(words: Words, message_id: int, owner: Owner) -> str | None:
     targets = owner.target_of(words.chat_id, message_id)
     if not targets:
-        return UNKNOWN_MESSAGE if words.for_us and not words.edited else None
+        return UNKNOWN_MESSAGE if words.for_us else None
     if len(targets) > 1:
         return SEVERAL.format(reference=targets[0].reference)
-    return _take(targets[0], words.text, owner)
+    return _take(targets[0], words.text, owner, _origin(words))
 
 
-def _take(target: Target, text: str, owner: Owner) -> str:
-    if len(text) > MAX_CHARS:
-        return TOO_LONG
+def _take(target: Target, text: str, owner: Owner, origin: Origin) -> str:
+    if problem := _problem(text):
+        return problem
     if target.kind in ("question", "answer"):
-        return _answer(target, text, owner)
+        return _answer(target, text, owner, origin)
     if target.conversation_id is None:
         return NOBODY_THERE
-    owner.tell(target.conversation_id, text)
+    owner.tell(target.conversation_id, text, origin)
     address = _address(target.email, "They can also be reached at")
     return f"Shown to the visitor as your own words: at once if the page is open, else when they return.{address}"
 
 
-def _answer(target: Target, text: str, owner: Owner) -> str:
-    answer = owner.answer(target, text)
+def _problem(text: str) -> str:
+    """Why a text is not taken; empty where nothing is wrong with it."""
+    return TOO_LONG if len(text) > MAX_CHARS else ""
+
+
+def _answer(target: Target, text: str, owner: Owner, origin: Origin) -> str:
+    answer = owner.answer(target, text, origin)
     address = _address(target.email, "Whoever asked left an address:")
     return (
         f"Kept as {answer.reference}. I use it from now on, and show it to the visitor who asked.{address}\n"

@@ -6,10 +6,10 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
 from store.alert_queue import new_reference
-from store.records import Answer, OwnerWords
+from store.records import Answer, Origin, OwnerWords, Written
 from store.states import read_state, write_state
 from store.tables import alerts, answers, owner_words, questions, turns
 
@@ -26,7 +26,9 @@ def read_version(connection: Connection) -> str:
     return read_state(connection, _VERSION) or ""
 
 
-def keep_answer(connection: Connection, reference: str, text: str, now: datetime) -> Answer:
+def keep_answer(
+    connection: Connection, reference: str, text: str, now: datetime, origin: Origin | None = None
+) -> Answer:
     """Answers the question with this reference, or corrects its answer, or the answer with this reference.
 
     Who asked is told.
@@ -41,8 +43,9 @@ def keep_answer(connection: Connection, reference: str, text: str, now: datetime
     ).one_or_none()
     which = answers.c.reference == reference if asked is None else answers.c.question_id == asked.id
     found = connection.execute(select(answers.c.id, *_ANSWER).where(which)).one_or_none()
+    came_from = _came_from(connection, origin)
     if found is not None:
-        connection.execute(update(answers).where(answers.c.id == found.id).values(text=text, changed=now))
+        connection.execute(update(answers).where(answers.c.id == found.id).values(text=text, changed=now, **came_from))
         answer_id, answer = found.id, Answer(found.reference, found.question, text, now)
     elif asked is not None:
         answer = Answer(new_reference("answer"), asked.question, text, now)
@@ -55,6 +58,7 @@ def keep_answer(connection: Connection, reference: str, text: str, now: datetime
                 question_id=asked.id,
                 created=now,
                 changed=now,
+                **came_from,
             )
             .returning(answers.c.id)
         )
@@ -88,6 +92,7 @@ def add_words(
     after: int | None = None,
     answer_id: int | None = None,
     question: str = "",
+    origin: Origin | None = None,
 ) -> None:
     connection.execute(
         insert(owner_words).values(
@@ -97,8 +102,42 @@ def add_words(
             answer_id=answer_id,
             question=question,
             created=now,
+            **_came_from(connection, origin),
         )
     )
+
+
+def written_in(connection: Connection, origin: Origin) -> Written | None:
+    """None: nothing came of that message, or it is gone."""
+    answer = connection.execute(select(answers.c.reference, answers.c.text).where(_from(answers, origin))).one_or_none()
+    if answer is not None:
+        return Written(answer.reference, None, answer.text)
+    words = connection.execute(
+        select(owner_words.c.conversation_id, owner_words.c.text).where(_from(owner_words, origin))
+    ).one_or_none()
+    return None if words is None else Written("", words.conversation_id, words.text)
+
+
+def rewrite_words(connection: Connection, origin: Origin, text: str, now: datetime) -> None:
+    """As new words in the place of the old ones: a page asks for words newer than the last ones that it has."""
+    old = connection.execute(
+        select(owner_words.c.id, owner_words.c.conversation_id, owner_words.c.after).where(_from(owner_words, origin))
+    ).one()
+    delete_words(connection, owner_words.c.id == old.id)
+    add_words(connection, old.conversation_id, text, now, after=old.after, origin=origin)
+
+
+def _came_from(connection: Connection, origin: Origin | None) -> dict[str, str | int | None]:
+    """The columns. What an earlier bot's message of that number made is no longer known by it."""
+    if origin is None:
+        return {"chat_id": None, "message_id": None}
+    for table in (answers, owner_words):
+        connection.execute(update(table).where(_from(table, origin)).values(chat_id=None, message_id=None))
+    return {"chat_id": origin.chat_id, "message_id": origin.message_id}
+
+
+def _from(table: Table, origin: Origin) -> ColumnElement[bool]:
+    return and_(table.c.chat_id == origin.chat_id, table.c.message_id == origin.message_id)
 
 
 def delete_words(connection: Connection, which: ColumnElement[bool]) -> None:

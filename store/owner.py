@@ -11,7 +11,7 @@ from sqlalchemy import Connection, distinct, func, not_, select
 from store import answers as replies
 from store import forgetting, inbox, states, targets
 from store.alert_queue import add_alert, new_reference
-from store.records import Answer, Contact, Stats, Target
+from store.records import Answer, Contact, Origin, Stats, Target, Written
 from store.tables import alerts, answers, contacts, model_calls, questions, turns
 
 OFFSET = "telegram_offset"
@@ -45,17 +45,25 @@ class Owner:
         """The newest contact that a conversation left."""
         return inbox.contact_of(self._connection, conversation_id)
 
-    def answer(self, target: Target, text: str) -> Answer:
+    def answer(self, target: Target, text: str, origin: Origin | None = None) -> Answer:
         """Answers a question, or corrects its answer, for all visitors; the one who asked is told.
 
         Raises:
             LookupError: the target is no question or answer.
         """
-        return replies.keep_answer(self._connection, target.reference, text, self._now)
+        return replies.keep_answer(self._connection, target.reference, text, self._now, origin)
 
-    def tell(self, conversation_id: str, text: str) -> None:
+    def tell(self, conversation_id: str, text: str, origin: Origin | None = None) -> None:
         """Writes to one visitor."""
-        replies.add_words(self._connection, conversation_id, text, self._now)
+        replies.add_words(self._connection, conversation_id, text, self._now, origin=origin)
+
+    def written_in(self, origin: Origin) -> Written | None:
+        """What came of an earlier message of the owner's; None: nothing, or it is gone."""
+        return replies.written_in(self._connection, origin)
+
+    def tell_anew(self, origin: Origin, text: str) -> None:
+        """Puts other words in the place of those to one visitor that came from this message."""
+        replies.rewrite_words(self._connection, origin, text, self._now)
 
     def contacts(self, limit: int) -> list[tuple[str, Contact, datetime]]:
         """The last contacts, newest first: reference, contact, when it was left."""

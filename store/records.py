@@ -10,8 +10,8 @@ from typing import Protocol
 from agent.conversation import OwnerWords, Usage
 
 __all__ = [
-    "Alert", "Answer", "CallRow", "Contact", "KeptCall", "OwnerWords", "Question", "Sent", "Stats", "StoreError",
-    "Target",
+    "Alert", "Answer", "CallRow", "Contact", "KeptCall", "Origin", "OwnerWords", "Question", "Sent", "Stats",
+    "StoreError", "Target", "Written",
 ]  # fmt: skip
 
 
@@ -93,6 +93,25 @@ class Answer:
     question: str
     text: str
     changed: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The owner's message that an answer or words came from."""
+
+    chat_id: str
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of a message of the owner's, as it stands."""
+
+    reference: str
+    """Of the answer; empty: it is words to one visitor."""
+    conversation_id: str | None
+    """Of that visitor."""
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from store.records import StoreError
 
 log = logging.getLogger(__name__)
 
-NEWEST = "0002"
+NEWEST = "0003"
 """The last of the revisions. It stands here so that a start with nothing to do need not import Alembic."""
 
 REVISIONS = Path(__file__).parent / "revisions"

@@ -80,6 +80,11 @@ def _moment(name: str) -> Column[datetime]:
     return Column(name, Moment, nullable=False)
 
 
+def _origin() -> tuple[Column[str], Column[int]]:
+    """The owner's message that it came from; NULL where that is not known."""
+    return Column("chat_id", Words), Column("message_id", BigInteger, index=True)
+
+
 def _alert() -> Column[int]:
     return Column("alert_id", Integer, ForeignKey("alerts.id"), nullable=False, index=True)
 
@@ -169,6 +174,7 @@ answers = Table(
     Column("question_id", Integer, ForeignKey("questions.id"), unique=True),  # NULL: who asked was forgotten
     _moment("created"),
     _moment("changed"),
+    *_origin(),
 )
 
 owner_words = Table(
@@ -181,6 +187,7 @@ owner_words = Table(
     Column("answer_id", Integer, ForeignKey("answers.id"), index=True),
     _words("question"),
     _moment("created"),
+    *_origin(),
     Index(None, "conversation_id"),
     sqlite_autoincrement=True,  # no id comes again: a page asks for words newer than the last ones that it has
 )

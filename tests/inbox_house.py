@@ -73,12 +73,13 @@ class Talk:
     async def hands_over(
         self, text: str | None, answers: int | None = None, kind: str = "message", bots: bool = True, **more: Any
     ) -> int:
-        number = next(self.ids)
+        update = next(self.ids)
+        number: int = more.get("message_id", update)
         message: dict[str, Any] = {"message_id": number, "chat": {"id": int(self.chat_id), "type": self.kind}, **more}
         message |= {"voice": {}} if text is None else {"text": text}
         if answers is not None:
             message["reply_to_message"] = {"message_id": answers, "from": {"id": 77, "is_bot": bots}}
-        await self.hearing.handle({"update_id": 5000 + number, kind: message})
+        await self.hearing.handle({"update_id": 5000 + update, kind: message})
         return number
 
 

@@ -18,8 +18,8 @@ from sqlalchemy import create_engine, inspect, text
 
 from agent.conversation import Reply, Step, Turn
 from store.database import open_engine
-from store.records import Alert, Contact, KeptCall, Question, StoreError
-from store.schema import NEWEST, REVISIONS
+from store.records import Alert, Answer, Contact, KeptCall, Question, StoreError
+from store.schema import NEWEST, REVISIONS, upgrade
 from store.store import Store
 from store.tables import metadata
 from tests.databases import Server, run_sql
@@ -144,6 +144,31 @@ async def test_what_was_added_after_the_migration_gets_ids_of_its_own(empty: str
     assert await store.add_trouble("disk", "full", timedelta(hours=1))
     assert sum((await store.alert_counts()).values()) == 6
     await store.close()
+
+
+async def test_what_the_owner_wrote_before_edits_were_told_apart_is_there(empty: str) -> None:
+    fill(empty, FIRST)
+    engine = create_engine(empty)
+    with engine.begin() as connection:
+        upgrade(connection, "0002")
+    engine.dispose()
+    written = "'2030-01-01 12:00:00+00:00'" if empty.startswith("postgresql") else "'2030-01-01 12:00:00.000000'"
+    run_sql(
+        empty,
+        "INSERT INTO answers (id, reference, question, text, question_id, created, changed) "
+        f"SELECT 1, 'A-55555', question, 'No.', id, {written}, {written} FROM questions",
+    )
+    run_sql(
+        empty,
+        "INSERT INTO owner_words (conversation_id, after, text, answer_id, question, created) "
+        f"VALUES ('talk-1', 1, 'No.', 1, 'Does Ada ski?', {written})",
+    )
+    store = Store.open(empty)
+    assert await store.answers() == (Answer("A-55555", "Does Ada ski?", "No.", moment("12:00:00")),)
+    (words,) = await store.owner_words("talk-1")
+    assert (words.after, words.text, words.question) == (1, "No.", "Does Ada ski?")
+    await store.close()
+    assert differences(empty) == []
 
 
 # The schema

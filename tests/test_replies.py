@@ -53,7 +53,7 @@ async def test_an_answer_can_be_corrected(talk: Talk, store: Store, how: str) ->
         case "a second reply":
             confirmed = await talk.says("In Turin.", asked)
         case "an edit":
-            confirmed = await talk.says("In Turin.", asked, kind="edited_message")
+            confirmed = await talk.says("In Turin.", asked, kind="edited_message", message_id=talk.said)
         case "a reply to the confirmation":
             confirmed = await talk.says("In Turin.", talk.answered)
         case _:

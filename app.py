@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from agent.answers import Answers
 from agent.briefing import Briefing
-from agent.encoder import LocalEncoder
+from agent.finding.encoder import LocalEncoder
+from agent.finding.index import Index, open_index
+from agent.finding.index_file import NoFullText
 from agent.fitting import Fitting
-from agent.index import Index, open_index
-from agent.index_file import NoFullText
 from agent.knowledge import EDITION
 from agent.library import Library, shelve
 from agent.limits import Allowance, Ceiling, Gate

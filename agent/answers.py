@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+from agent.finding.search import Search, open_search
 from agent.passages import Passage, fitting, inert
-from agent.search import Search, open_search
 
 OPENING = "\n<answers>\n"
 CLOSING = "\n</answers>"

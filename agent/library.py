@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.conversation import Conversation
-from agent.index import Found, Index
+from agent.finding.index import Found, Index
+from agent.finding.watching import Stamp, stamps, watch
 from agent.knowledge import (
     FileReport,
     Knowledge,
@@ -30,7 +31,6 @@ from agent.passages import fitting, inert
 from agent.persona import Profile, core, profile, rules, whole
 from agent.room import BYTES_PER_TOKEN, CORE_SHARE, Room, estimate_tokens, turn_tokens
 from agent.toolkit import Toolkit
-from agent.watching import Stamp, stamps, watch
 
 log = logging.getLogger(__name__)
 

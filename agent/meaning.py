@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from agent.calls import ModelCall, OnCall, Outcome, host_of
 from agent.contract import ModelError
 from agent.conversation import Usage
-from agent.embeddings import MOST_LOCAL, Embed, Embeddings, local
-from agent.encoder import LocalEncoder
-from agent.index import Index
+from agent.finding.embeddings import MOST_LOCAL, Embed, Embeddings, local
+from agent.finding.encoder import LocalEncoder
+from agent.finding.index import Index
 from agent.model import Embedder, open_embedder
 from agent.prices import Price, price_of
 from agent.room import estimate_tokens

@@ -9,10 +9,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from agent.chunks import chunks_in
 from agent.contract import ChatModel, ModelError, ToolChoice, TooLong
 from agent.conversation import Reply, WireMessage
-from agent.faults import (
+from agent.toolless import FindAddresses, addresses_in, call_in_message, fields_of, without_tools
+from agent.wire.chunks import chunks_in
+from agent.wire.faults import (
     explain,
     is_broken,
     is_too_long,
@@ -21,8 +22,7 @@ from agent.faults import (
     rejected_text,
     tell_errors_by_status,
 )
-from agent.reading import ProviderFault, Reading
-from agent.toolless import FindAddresses, addresses_in, call_in_message, fields_of, without_tools
+from agent.wire.reading import ProviderFault, Reading
 
 if TYPE_CHECKING:
     import openai

@@ -8,8 +8,8 @@ from pydantic import SecretStr
 
 from agent.answers import Answers
 from agent.calls import Metered, ModelCall, OnCall, host_of
-from agent.encoder import LocalEncoder
 from agent.fallback import WithFallback
+from agent.finding.encoder import LocalEncoder
 from agent.library import Library
 from agent.limits import Allowance
 from agent.model import ChatModel, Warming, open_provider

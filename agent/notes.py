@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from agent.answers import Answered, Answers
-from agent.embeddings import MOST_LOCAL
-from agent.encoder import Encode, Vectors
+from agent.finding.embeddings import MOST_LOCAL
+from agent.finding.encoder import Encode, Vectors
+from agent.finding.search import LargeSearch, Search, open_search
 from agent.library import Library, Shelf
 from agent.passages import Passage
-from agent.search import LargeSearch, Search, open_search
 
 MOST_ENCODED = 300
 """Answers, the newest ones, that are found by meaning; older ones by their words."""

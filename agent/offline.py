@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Protocol, cast
 
 from agent.conversation import Reply, ToolCall, WireMessage
+from agent.finding.search import asked_in
 from agent.model import ToolChoice
 from agent.passages import Passage, footnote
-from agent.search import asked_in
 from agent.small_talk import bare, is_question, small_talk, wants_contact
 from agent.toolkit import OK
 from agent.toolless import FindAddresses, addresses_in, call_for_address, calling, tool_asking_for, without_addresses

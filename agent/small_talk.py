@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agent.lexical import words
+from agent.finding.lexical import words
 
 _SMALL_TALK = {
     "greeting": r"(hi|hello|hey|hiya|good (morning|day|afternoon|evening)|greetings|hallo|bonjour|hola)( there| \w+)?",

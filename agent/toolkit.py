@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agent.arguments import Unreadable, read_arguments
 from agent.conversation import Conversation, ToolCall, ToolResult
+from agent.wire.arguments import Unreadable, read_arguments
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.finding.search import Search, open_search
 from agent.knowledge import load_knowledge
-from agent.search import Search, open_search
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases" / "questions.jsonl"

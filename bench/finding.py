@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from agent.embeddings import Embeddings, local
-from agent.encoder import WORD_PIECES, LocalEncoder
-from agent.index import FILE_NAME, open_index
+from agent.finding.embeddings import Embeddings, local
+from agent.finding.encoder import WORD_PIECES, LocalEncoder
+from agent.finding.index import FILE_NAME, open_index
+from agent.finding.lexical import words
 from agent.knowledge import Passage, load_knowledge
-from agent.lexical import words
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "bench" / "data" / "finding"

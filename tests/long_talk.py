@@ -12,8 +12,8 @@ from typing import Any
 
 from agent.answers import Answers
 from agent.briefing import Briefing
+from agent.finding.index import open_index
 from agent.fitting import SUMMARISE, Fitting
-from agent.index import open_index
 from agent.loop import Replica
 from agent.model import open_provider
 from agent.reception import Reception

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.index import Index
+from agent.finding.index import Index
 from agent.library import Library, shelve
 from agent.room import Room
 from agent.toolkit import Toolkit

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from agent.answers import CLOSING, OPENING, Answers, answers_part
 from agent.briefing import Briefing
-from agent.encoder import Encode, Vectors
 from agent.events import TurnFinished
+from agent.finding.encoder import Encode, Vectors
 from agent.knowledge import Document, Knowledge
 from agent.loop import Replica
 from agent.model import OpenAIModel

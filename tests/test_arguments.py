@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from agent.arguments import Unreadable, read_arguments
 from agent.conversation import Conversation, ToolCall, ToolResult
 from agent.toolkit import Arguments, Tool, ToolError, Toolkit, Visit
+from agent.wire.arguments import Unreadable, read_arguments
 
 VISIT = Visit("c1", Conversation(), "Hi")
 

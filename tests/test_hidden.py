@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.arguments import Unreadable, read_arguments
-from agent.hidden import Curtain, take_apart
-from agent.written_calls import UNREADABLE
+from agent.wire.arguments import Unreadable, read_arguments
+from agent.wire.hidden import Curtain, take_apart
+from agent.wire.written_calls import UNREADABLE
 
 NAME = "gather_user_details"
 NAMES = (NAME, "inform_unknown")

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.asking import expression
-from agent.index import Index, Renewal, open_index
-from agent.index_file import has_full_text
+from agent.finding.asking import expression
+from agent.finding.index import Index, Renewal, open_index
+from agent.finding.index_file import has_full_text
 from agent.knowledge import Passage
 
 CV = """

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.index import FILE_NAME, Index, open_index
-from agent.index_file import MOST_REPAIRS
+from agent.finding.index import FILE_NAME, Index, open_index
+from agent.finding.index_file import MOST_REPAIRS
 from agent.knowledge import Passage
 
 TEXTS = [f"I keep {number} bees near the river." for number in range(300)]

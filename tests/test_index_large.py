@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.embeddings import Embeddings, local
-from agent.encoder import Encode, load_encoder
-from agent.index import Index, open_index
+from agent.finding.embeddings import Embeddings, local
+from agent.finding.encoder import Encode, load_encoder
+from agent.finding.index import Index, open_index
+from agent.finding.search import CANDIDATES, LargeSearch
 from agent.knowledge import Passage
-from agent.search import CANDIDATES, LargeSearch
 
 OWN = (
     "I live in Rotterdam with my partner and our two cats.",

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from agent.contract import ModelError
-from agent.embeddings import BATCH, Embeddings, local
-from agent.encoder import LocalEncoder
-from agent.fusing import CANDIDATES, fused, read_sketches, unit
-from agent.index import Index, open_index
-from agent.index_file import IndexFile
+from agent.finding.embeddings import BATCH, Embeddings, local
+from agent.finding.encoder import LocalEncoder
+from agent.finding.fusing import CANDIDATES, fused, read_sketches, unit
+from agent.finding.index import Index, open_index
+from agent.finding.index_file import IndexFile
 from agent.knowledge import Passage
 from agent.model import Embedder, open_embedder
 from tests.fakes.server import Fault, Hangup, Status, WireServer

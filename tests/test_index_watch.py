@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.watching import Changes, Stamp, diff, stamps, watch
+from agent.finding.watching import Changes, Stamp, diff, stamps, watch
 
 STAMPS = st.dictionaries(st.sampled_from("abcd"), st.builds(Stamp, st.integers(0, 2), st.integers(0, 2)))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.encoder import Encode
+from agent.finding.encoder import Encode
 from agent.knowledge import Document, cut
 from agent.knowledge.__main__ import main
 from agent.knowledge.lint import QUESTIONS, is_english, left_open

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.conversation import Conversation, Reply, Step, Turn
-from agent.index import Index, open_index
+from agent.finding.index import Index, open_index
 from agent.library import Library
 from agent.room import Room
 from tests.shelves import library_of

@@ -15,9 +15,9 @@ import pytest
 from agent.answers import Answers
 from agent.calls import ModelCall
 from agent.conversation import Conversation
-from agent.embeddings import LOCAL_BATCH, Embeddings, local
-from agent.encoder import Ended, LocalEncoder, Vectors
-from agent.index import Found, Index, open_index
+from agent.finding.embeddings import LOCAL_BATCH, Embeddings, local
+from agent.finding.encoder import Ended, LocalEncoder, Vectors
+from agent.finding.index import Found, Index, open_index
 from agent.library import MANY, Library, labels_of, passages_in, shelve
 from agent.meaning import Meaning, open_meaning
 from agent.notes import Notes

@@ -11,8 +11,8 @@ import pytest
 
 from agent.conversation import Reply, ToolCall, Usage, WireMessage
 from agent.fallback import WithFallback
-from agent.faults import limit_retry_after
 from agent.model import ChatModel, ModelError, OpenAIModel, TooLong, Warming, open_provider
+from agent.wire.faults import limit_retry_after
 from tests.fakes.provider import Answer, Provider, calls, delta, says
 
 EMAIL_TOOL: dict[str, Any] = {

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.conversation import Conversation, Draft, Reply, Step, ToolCall, ToolResult, Usage, to_wire
-from agent.reading import ProviderFault, Reading
-from agent.usage import MAX_TOKENS
+from agent.wire.reading import ProviderFault, Reading
+from agent.wire.usage import MAX_TOKENS
 from tests.fakes.provider import Chunk, delta
 from tests.fakes.wire import faults
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.encoder import Encode, load_encoder
+from agent.finding.encoder import Encode, load_encoder
+from agent.finding.lexical import lacks, sentences, words
+from agent.finding.search import MAX_QUESTION_CHARS, Search, asked_in, open_search
 from agent.knowledge import Passage, load_knowledge
-from agent.lexical import lacks, sentences, words
-from agent.search import MAX_QUESTION_CHARS, Search, asked_in, open_search
 from bench.answers import cases, score
 
 KNOWLEDGE = load_knowledge(Path(__file__).parent.parent / "knowledge").passages

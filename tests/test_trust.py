@@ -10,7 +10,7 @@ import pytest
 
 from agent.answers import Answers
 from agent.conversation import Conversation
-from agent.encoder import Encode
+from agent.finding.encoder import Encode
 from agent.loop import Replica
 from agent.model import OpenAIModel
 from agent.notes import Notes

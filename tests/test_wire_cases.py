@@ -15,8 +15,8 @@ from agent.conversation import Conversation, Reply
 from agent.events import Event, TextDelta, ToolFinished, TurnFinished
 from agent.loop import Replica, respond
 from agent.model import OpenAIModel, open_provider
-from agent.reading import Reading
 from agent.toolkit import Toolkit
+from agent.wire.reading import Reading
 from alerts.outbox import Outbox
 from store.store import Store
 from tests.fakes.provider import Answer, Provider, delta, says

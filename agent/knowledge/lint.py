@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from agent.encoder import Encode, load_encoder
+from agent.finding.encoder import Encode, load_encoder
+from agent.finding.lexical import sentences
 from agent.knowledge.values import Passage
-from agent.lexical import sentences
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.encoder import Encode, Vectors, load_encoder
+from agent.finding.encoder import Encode, Vectors, load_encoder
+from agent.finding.lexical import lacks, plain, sentences, subject, words
 from agent.knowledge import Passage
-from agent.lexical import lacks, plain, sentences, subject, words
 
 log = logging.getLogger(__name__)
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from agent import index_rows as rows
-from agent.asking import Asked, read_question
-from agent.fusing import Floats, Sketches, fused, read_sketches, unit
-from agent.index_file import IndexFile, Lost, fact
-from agent.index_rows import Content, Found, Kept
+from agent.finding import index_rows as rows
+from agent.finding.asking import Asked, read_question
+from agent.finding.fusing import Floats, Sketches, fused, read_sketches, unit
+from agent.finding.index_file import IndexFile, Lost, fact
+from agent.finding.index_rows import Content, Found, Kept
+from agent.finding.watching import stamp_of
 from agent.knowledge import Passage
-from agent.watching import stamp_of
 
 log = logging.getLogger(__name__)
 

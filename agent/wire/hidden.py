@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.loose_json import end_of_value
-from agent.written_calls import CALL_KEYS, NAME_KEYS, UNREADABLE, Call, names_a_tool, tagged_calls, untagged_calls
+from agent.wire.loose_json import end_of_value
+from agent.wire.written_calls import CALL_KEYS, NAME_KEYS, UNREADABLE, Call, names_a_tool, tagged_calls, untagged_calls
 
 MAX_CHARS = 20_000
 """JSON that is longer is no call: it is not held back any further."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Any, cast
 
-from agent.loose_json import end_of_value, loads
+from agent.wire.loose_json import end_of_value, loads
 
 MAX_ENCODINGS = 4
 """So often JSON in a string is decoded: models encode it twice, some three times."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.index_file import fact
+from agent.finding.index_file import fact
 
 Floats = NDArray[np.float32]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container
 from typing import Any, cast
 
-from agent.loose_json import dumps, end_of_value, loads
+from agent.wire.loose_json import dumps, end_of_value, loads
 
 Call = tuple[str, str]
 """Name and arguments (JSON text, as far as the model wrote it)."""

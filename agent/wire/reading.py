@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, count
 from typing import Any, cast
 
-from agent.arguments import read_arguments
 from agent.conversation import Finish, Reply, ToolCall, Usage, mended
-from agent.hidden import Curtain
-from agent.loose_json import dumps, loads
-from agent.usage import read_usage
-from agent.written_calls import UNREADABLE
+from agent.wire.arguments import read_arguments
+from agent.wire.hidden import Curtain
+from agent.wire.loose_json import dumps, loads
+from agent.wire.usage import read_usage
+from agent.wire.written_calls import UNREADABLE
 
 MAX_ID_CHARS = 64
 

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.asking import Asked, expression, spaced
-from agent.fusing import Floats, sketch, small, unit
-from agent.index_file import fact
+from agent.finding.asking import Asked, expression, spaced
+from agent.finding.fusing import Floats, sketch, small, unit
+from agent.finding.index_file import fact
+from agent.finding.watching import Stamp
 from agent.knowledge import Passage
-from agent.watching import Stamp
 
 CONTEXT_WEIGHT = 0.5
 """Of the best match with what was said before, beside the best match with the question."""

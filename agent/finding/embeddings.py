@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
 
-from agent.asking import text_to_embed
 from agent.contract import ModelError
-from agent.encoder import Encode
-from agent.fusing import Floats, unit
-from agent.index import Found, Index
+from agent.finding.asking import text_to_embed
+from agent.finding.encoder import Encode
+from agent.finding.fusing import Floats, unit
+from agent.finding.index import Found, Index
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agent.lexical import IRREGULAR, WORD, words
-from agent.search import asked_in
+from agent.finding.lexical import IRREGULAR, WORD, words
+from agent.finding.search import asked_in
 
 MAX_TERMS = 24
 MAX_CONTEXT_CHARS = 2000

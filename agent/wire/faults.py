@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from agent.reading import ProviderFault
+from agent.wire.reading import ProviderFault
 
 MAX_RETRY_AFTER_S = 10
 """A visitor waits: of a longer wait that a provider asks for before the next try, this much is granted."""

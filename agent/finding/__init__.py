@@ -1,0 +1,1 @@
+"""Finds passages: an index on disk, words and meaning, and files that change."""

@@ -1,0 +1,1 @@
+"""What providers send, as they really send it, read into replies and calls."""

@@ -29,6 +29,8 @@ class AlertError(Exception):
         self.reason = reason
         self.retry_after_s = retry_after_s
         self.permanent = permanent
+        self.partly = False
+        """Pieces of the message were taken, and are not sent again with the same text."""
 
 
 class Channel(Protocol):
@@ -76,9 +78,11 @@ class Halves(Generic[T]):
         try:
             for piece in pieces[len(taken) :]:
                 taken.append(await send(piece))
-        except BaseException:
+        except BaseException as error:
             if taken:
                 self._taken[key] = taken
+                if isinstance(error, AlertError):
+                    error.partly = True
             if len(self._taken) > HALVES:
                 del self._taken[next(iter(self._taken))]
             raise

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from alerts.channel import AlertError, Channel
 from alerts.pace import Pace
-from alerts.text import digest_text, without_hints
+from alerts.text import digest_text, digests, without_hints
 from alerts.ways import MAX_PAUSE_S, Ways
 from store.records import Alert, Sent, StoreError
 from store.store import Store
@@ -41,9 +41,11 @@ class Delivery:
         self._released = False
         self._unmarked: list[tuple[list[int], datetime, Sent]] = []
         """What went out while the store could not be told."""
+        self._begun: set[frozenset[int]] = set()
+        """Alerts in one message of which a part has gone out."""
 
     async def next(self) -> float:
-        """Sends one message, if one is due. Returns how long nothing is to be done, in seconds."""
+        """Sends what may go out now: one alert, or a digest. Returns how long nothing is to be done, in seconds."""
         await self._mark_rest()
         now = self._now()
         channels = await self._ways.open()
@@ -62,22 +64,51 @@ class Delivery:
         due_s = LOOK_AGAIN_S if due is None else (due - now).total_seconds()
         return min(LOOK_AGAIN_S, max(wait_s, due_s, A_MOMENT_S))
 
+    async def end(self) -> None:
+        """Gives back what is claimed, so that nobody waits for the lease: what is not known to have arrived repeats."""
+        try:
+            await self._mark_rest()
+            await self._store.drop_claims(self._holder)
+        except StoreError as error:
+            log.warning("A claim was not given back: %s", error)
+
     async def _deliver(self, alerts: Sequence[Alert], channels: Sequence[Channel]) -> None:
-        """Sends one message; its alerts are marked together, when it has gone out or failed as a whole."""
+        """Sends them, each message marked before the next one: what has gone out is not told again with the rest."""
         if not channels:
             for alert in alerts:
                 log.warning("Alert without a channel, kept in the store: %s", _logged(alert))
                 await self._store.mark_kept(alert.id)
             return
         async with self._holding(alerts):
-            failures: list[AlertError] = []
-            for channel in channels:
-                outcome = await self._try(channel, alerts)
-                if isinstance(outcome, Sent):
-                    await self._delivered(alerts, channel, outcome)
+            messages = self._messages(alerts)
+            for number, message in enumerate(messages):
+                if failures := await self._send(message, channels):
+                    await self._failed([one for rest in messages[number:] for one in rest], failures)
                     return
-                failures.append(outcome)
-            await self._failed(alerts, failures)
+
+    def _messages(self, alerts: Sequence[Alert]) -> list[list[Alert]]:
+        """A message of which a part has gone out stays as it is, so that only the rest of it is sent."""
+        messages: list[list[Alert]] = []
+        left = {alert.id: alert for alert in alerts}
+        for begun in self._begun:
+            if begun <= left.keys():
+                messages.append([left.pop(one) for one in sorted(begun)])
+        return messages + digests(list(left.values()))
+
+    async def _send(self, alerts: Sequence[Alert], channels: Sequence[Channel]) -> list[AlertError]:
+        """Sends one message. Returns why no channel took it; nothing if one did."""
+        failures: list[AlertError] = []
+        ids = frozenset(alert.id for alert in alerts)
+        for channel in channels:
+            outcome = await self._try(channel, alerts)
+            if isinstance(outcome, Sent):
+                self._begun.discard(ids)
+                await self._delivered(alerts, channel, outcome)
+                return []
+            failures.append(outcome)
+        if any(failure.partly for failure in failures):
+            self._begun.add(ids)
+        return failures
 
     @asynccontextmanager
     async def _holding(self, alerts: Sequence[Alert]) -> AsyncGenerator[None]:

@@ -138,6 +138,7 @@ class Outbox:
             if step.cancel():
                 log.warning("An alert was under way at the end: it is not known to have arrived, and will be repeated")
                 await asyncio.wait([step])
+                await self._delivery.end()
 
     async def _sleep(self, wait_s: float) -> None:
         try:
@@ -158,5 +159,5 @@ class Outbox:
         return wait_s
 
     async def deliver_next(self) -> float:
-        """Sends one message, if one is due. Returns how long nothing is to be done, in seconds."""
+        """Sends what may go out now: one alert, or a digest. Returns how long nothing is to be done, in seconds."""
         return await self._delivery.next()

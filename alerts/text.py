@@ -74,12 +74,27 @@ def without_hints(text: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\n") not in _HINTS)
 
 
+def digests(alerts: Sequence[Alert], limit: int = TELEGRAM_LIMIT) -> list[list[Alert]]:
+    """The alerts in as few digests as Telegram takes in one message each, so that each goes out or does not."""
+    found: list[list[Alert]] = []
+    for alert in _ordered(alerts):
+        if found and _fits(digest_text([*found[-1], alert]), limit):
+            found[-1].append(alert)
+        else:
+            found.append([alert])
+    return found
+
+
 def digest_text(alerts: Sequence[Alert]) -> str:
     """Many alerts as one message: first how many of which kind, then a line for each, contacts first."""
-    ordered = sorted(alerts, key=lambda alert: (alert.kind != "contact", alert.kind != "trouble", alert.id))
+    ordered = _ordered(alerts)
     counts = Counter(alert.kind for alert in ordered)
     kinds = ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items())
     return "\n".join([f"{len(ordered)} alerts in one: {kinds}", *map(_brief, ordered)])
+
+
+def _ordered(alerts: Sequence[Alert]) -> list[Alert]:
+    return sorted(alerts, key=lambda alert: (alert.kind != "contact", alert.kind != "trouble", alert.id))
 
 
 def one_line(text: str) -> str:
@@ -116,6 +131,10 @@ def _fitting(text: str, limit: int) -> int:
         if units > limit:
             return index
     return len(text)
+
+
+def _fits(text: str, limit: int) -> bool:
+    return _fitting(text, limit) == len(text)
 
 
 def _cut(head: str, mark: str) -> int:

@@ -130,6 +130,10 @@ def extend_claims(
     connection.execute(update(alerts).where(_held(alert_ids, holder)).values(lease=now + lease))
 
 
+def drop_claims(connection: Connection, holder: str) -> None:
+    connection.execute(update(alerts).where(_WAITING, alerts.c.claimed_by == holder).values(claimed_by="", lease=None))
+
+
 def next_due(connection: Connection) -> datetime | None:
     free = case((alerts.c.lease > alerts.c.due, alerts.c.lease), else_=alerts.c.due)
     return connection.scalar(select(func.min(free)).where(_WAITING))

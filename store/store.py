@@ -151,6 +151,10 @@ class Store:
         """Renews the claims that the holder still has: the lease begins anew."""
         await self._db.write(alert_queue.extend_claims, alert_ids, now, holder, lease)
 
+    async def drop_claims(self, holder: str) -> None:
+        """Gives back what the holder has claimed and not marked."""
+        await self._db.write(alert_queue.drop_claims, holder)
+
     async def next_alert_due(self) -> datetime | None:
         """When the next alert may be tried."""
         return await self._db.read(alert_queue.next_due)

@@ -76,12 +76,13 @@ async def test_sixty_ring_one_by_one_and_the_others_come_bundled(store: Store, p
     clock.ahead = PACE.digest_every - MOMENT
     await deliver(outbox)
     assert len(phone.texts) == 60
-    for minutes, messages in ((10, 61), (20, 62), (30, 62)):
+    for minutes, messages in ((10, 62), (20, 63), (30, 63)):
         clock.ahead = timedelta(minutes=minutes) + MOMENT
         await deliver(outbox)
         assert len(phone.texts) == messages
     assert [text.splitlines()[0] for text in phone.texts[60:]] == [
-        "100 alerts in one: 100 questions",
+        "95 alerts in one: 95 questions",
+        "5 alerts in one: 5 questions",
         "40 alerts in one: 40 questions",
     ]
     assert numbers_in(phone.texts) == list(range(200))
@@ -203,7 +204,7 @@ async def test_nothing_of_a_digest_is_marked_before_it_was_taken(
     assert (await store.alert_counts())["sent"] == 65
 
 
-async def test_a_digest_of_several_messages_goes_on_where_it_broke_off(
+async def test_what_has_gone_out_of_a_digest_that_broke_off_is_not_told_again_with_newer_alerts(
     store: Store, api: FakeTelegram, telegram: Telegram, clock: Clock
 ) -> None:
     outbox = Outbox(store, [telegram], now=clock, back_off=at_once)
@@ -213,11 +214,34 @@ async def test_a_digest_of_several_messages_goes_on_where_it_broke_off(
     assert len(api.messages) == 60
     clock.ahead = PACE.digest_every + MOMENT
     api.fail_next(None, DOWN)
-    async with running(outbox):
-        await api.requests_arrive(60 + 2 + 3)
-    assert (await store.alert_counts())["sent"] == 160
-    assert len(api.messages) == 60 + 4
-    assert numbers_in([message.text for message in api.messages[60:]]) == list(range(60, 160))
+    await deliver(outbox)
+    assert 60 < (await store.alert_counts())["sent"] < 160
+    await ask(outbox, *range(160, 180))
+    clock.ahead += PACE.digest_every + MOMENT
+    await deliver(Outbox(store, [telegram], now=clock))  # of another process
+    assert (await store.alert_counts())["sent"] == 180
+    assert numbers_in([message.text for message in api.messages[60:]]) == list(range(60, 180))
+    assert all(" alerts in one: " in message.text for message in api.messages[60:])
+
+
+async def test_the_rest_of_one_long_alert_is_not_told_again_in_a_digest(
+    store: Store, api: FakeTelegram, telegram: Telegram, clock: Clock
+) -> None:
+    outbox = Outbox(store, [telegram], now=clock, back_off=lambda _: 100)
+    await ask(outbox, *range(59))
+    await deliver(outbox)
+    await outbox.contact(Contact("talk", "jane@example.org", "jane@example.org", "ski " * 2000), [])
+    api.fail_next(None, DOWN)
+    assert await outbox.deliver_next() == 0  # it has gone out by a half
+    await ask(outbox, 59)
+    await deliver(outbox)
+    await ask(outbox, 60, 61)
+    clock.ahead += PACE.digest_every + MOMENT
+    await deliver(outbox)
+    texts = [message.text for message in api.messages[59:]]
+    assert "".join(texts).count("jane@example.org") == 1
+    assert "".join(texts).count("ski") == 2000
+    assert sorted(numbers_in(texts)) == [59, 60, 61]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=6)

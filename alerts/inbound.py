@@ -18,6 +18,10 @@ _WITHOUT_WORDS = frozenset(
 """What a person may send in the place of text."""
 
 
+_LARGEST = 2**63 - 1
+"""What the store takes; Telegram's own numbers have 52 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """What somebody wrote to the bot."""
@@ -40,8 +44,7 @@ class Words:
 
 
 def number_of(update: Mapping[str, Any]) -> int | None:
-    number = update.get("update_id")
-    return number if isinstance(number, int) else None
+    return _number(update.get("update_id"))
 
 
 def read_words(update: Mapping[str, Any]) -> Words | None:
@@ -49,19 +52,18 @@ def read_words(update: Mapping[str, Any]) -> Words | None:
     kind = next((kind for kind in KINDS if kind in update), None)
     message = as_object(update.get(kind)) if kind else {}
     chat = as_object(message.get("chat"))
-    chat_id, message_id, text = chat.get("id"), message.get("message_id"), message.get("text", "")
-    if not (isinstance(chat_id, int) and isinstance(message_id, int) and isinstance(text, str)):
+    chat_id, message_id, text = _number(chat.get("id")), _number(message.get("message_id")), message.get("text", "")
+    if chat_id is None or message_id is None or not isinstance(text, str):
         return None
     replied = as_object(message.get("reply_to_message"))
     if "forum_topic_created" in replied:
         replied = {}  # every message in a topic replies to its first one
-    answers = replied.get("message_id")
     return Words(
         chat_id=str(chat_id),
         message_id=message_id,
         text=text.strip(),
         chat_name=f"@{chat['username']}" if isinstance(chat.get("username"), str) else "",
-        answers=answers if isinstance(answers, int) else None,
+        answers=_number(replied.get("message_id")),
         for_us=chat.get("type") == "private" or as_object(replied.get("from")).get("is_bot") is True,
         edited=str(kind).startswith("edited"),
         other=not _WITHOUT_WORDS.isdisjoint(message),
@@ -70,8 +72,13 @@ def read_words(update: Mapping[str, Any]) -> Words | None:
 
 
 def _moved(message: Mapping[str, Any], chat_id: int) -> tuple[str, str] | None:
-    if isinstance(new := message.get("migrate_to_chat_id"), int):
+    if (new := _number(message.get("migrate_to_chat_id"))) is not None:
         return str(chat_id), str(new)
-    if isinstance(old := message.get("migrate_from_chat_id"), int):
+    if (old := _number(message.get("migrate_from_chat_id"))) is not None:
         return str(old), str(chat_id)
     return None
+
+
+def _number(value: object) -> int | None:
+    """None: it is no number, or one that nobody can keep."""
+    return value if isinstance(value, int) and abs(value) <= _LARGEST and not isinstance(value, bool) else None

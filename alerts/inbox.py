@@ -21,7 +21,7 @@ from alerts.pace import back_off_s
 from alerts.selftest import WEBHOOK_PATH, Findings, hook_problem, self_test, token_hint
 from alerts.telegram import present_chat
 from alerts.wire import apart, as_object
-from store.records import StoreError
+from store.records import NotStorable, StoreError
 from store.store import Store
 
 if TYPE_CHECKING:
@@ -153,9 +153,9 @@ class Inbox:
         """What cannot be understood counts as done: it must not come again and again."""
         try:
             await self._hearing.handle(update)
-        except StoreError:
-            raise
         except Exception as error:
+            if isinstance(error, StoreError) and not isinstance(error, NotStorable):
+                raise
             log.error("A message to the bot could not be understood (%s)", type(error).__name__)
 
     async def run(self) -> None:
@@ -288,6 +288,8 @@ class Inbox:
             await self._handle(update)
             if (number := number_of(update)) is not None:
                 self._offset = number + 1  # which the next poll confirms
+        if found and number_of(found[-1]) is None:
+            return AT_ONCE_S  # they come again
         return AT_ONCE_S if poll_s and not found and time.monotonic() - began < AT_ONCE_S else 0
 
     async def _ask(self, method: str, payload: Mapping[str, Any], wait_s: float = 0) -> Any:

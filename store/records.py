@@ -10,13 +10,17 @@ from typing import Protocol
 from agent.conversation import OwnerWords, Usage
 
 __all__ = [
-    "Alert", "Answer", "CallRow", "Contact", "KeptCall", "Origin", "OwnerWords", "Question", "Sent", "Stats",
-    "StoreError", "Target", "Written",
+    "Alert", "Answer", "CallRow", "Contact", "KeptCall", "NotStorable", "Origin", "OwnerWords", "Question", "Sent",
+    "Stats", "StoreError", "Target", "Written",
 ]  # fmt: skip
 
 
 class StoreError(Exception):
     """The store cannot be used. The message is for the owner and holds neither a password nor a visitor's words."""
+
+
+class NotStorable(StoreError):
+    """The database works, and will never take this: to try again is of no use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError, StatementError
 
 from store.database import LOCKED_S, WRITES
-from store.records import StoreError
+from store.records import NotStorable, StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -128,7 +128,14 @@ def _run(engine: Engine, query: Callable[[Connection], T], races: int = RACES) -
                 if races < 0 or not _lost_race(error):
                     raise
     except SQLAlchemyError as error:
-        raise StoreError(_in_plain_words(error)) from error
+        kind = NotStorable if _is_never_taken(error) else StoreError
+        raise kind(_in_plain_words(error)) from error
+
+
+def _is_never_taken(error: SQLAlchemyError) -> bool:
+    if isinstance(error, DataError):
+        return True
+    return isinstance(error, StatementError) and isinstance(error.orig, ValueError | OverflowError)
 
 
 def _lost_race(error: DBAPIError) -> bool:

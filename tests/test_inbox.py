@@ -274,12 +274,3 @@ async def test_a_relay_that_does_not_wait_is_not_asked_without_end(api: FakeTele
         await api.requests_arrive(6)
     assert [line.rpartition("/")[2] for line in api.requests[4:]] == ["getUpdates", "getUpdates"]
     assert time.monotonic() - began > 0.8
-
-
-async def test_what_cannot_be_understood_does_not_come_for_ever(api: FakeTelegram, store: Store, owner: Phone) -> None:
-    api.update(message={"message_id": "seven", "chat": [], "text": 7})
-    api.update(message={"message_id": 7, "chat": {"id": 4242, "type": "private"}, "text": ["/pause"]})
-    owner.writes("/help")
-    async with listening(inbox_of(api, store)):
-        await api.is_read()
-    assert (await store.alert_counts())["pending"] == 1

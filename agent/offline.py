@@ -26,6 +26,9 @@ UNKNOWN = (
     "My notes do not answer that, so I have passed your question on. "
     "If you would like the answer, leave your e-mail address here."
 )
+UNKNOWN_WITH_ADDRESS = (
+    "My notes do not answer that, so I have passed your question on. The answer can go to the address that you left."
+)
 UNKNOWN_KEPT = "My notes do not answer that."
 INVITE = "Leave your e-mail address here, with a line about what you have in mind, and I will pass it on."
 NOT_A_QUESTION = (
@@ -96,7 +99,8 @@ class OfflineModel:
         return None
 
     async def _text(self, asked: str, results: Sequence[tuple[str, str]], messages: Sequence[WireMessage]) -> str:
-        parts = [self._after_tool(asked, arguments, result) for arguments, result in results]
+        has_address = _has_left_address(messages)
+        parts = [self._after_tool(asked, arguments, result, has_address) for arguments, result in results]
         sources: Sequence[str] = ()
         if not results or self._find_addresses(asked):
             answer, sources = await self._answer(without_addresses(asked), alone=not results)
@@ -124,15 +128,16 @@ class OfflineModel:
     async def _find(self, asked: str) -> tuple[Passage, ...]:
         return await self._notes.answering(asked)
 
-    def _after_tool(self, asked: str, arguments: str, result: str) -> str:
+    def _after_tool(self, asked: str, arguments: str, result: str, has_address: bool) -> str:
         values = cast(dict[str, Any], json.loads(arguments))
         if "email" not in values:
-            return UNKNOWN if result == OK else UNKNOWN_KEPT
+            passed_on = UNKNOWN_WITH_ADDRESS if has_address else UNKNOWN
+            return passed_on if result == OK else UNKNOWN_KEPT
         if result == OK:
             return f"Thank you. I have passed your details on: {self._owner} can write to you at {values['email']}."
         named = [address for address in self._find_addresses(result) if address.lower() not in asked.lower()]
         if named:
-            return f"{DID_YOU_MEAN} {named[0]}? Say yes, or write the address that I should pass on once more."
+            return f"{DID_YOU_MEAN} {named[0]}? Say yes, or write the address again."
         if len(self._find_addresses(asked)) > 1:
             return f"Which address should I pass on: {' or '.join(self._find_addresses(asked))}?"
         return BAD_ADDRESS
@@ -161,6 +166,17 @@ def _confirmed(messages: Sequence[WireMessage]) -> str:
     if not before or DID_YOU_MEAN not in before[-1] or not _YES.fullmatch(bare(_last_question(messages))):
         return ""
     return next(iter(addresses_in(before[-1].partition(DID_YOU_MEAN)[2])), "")
+
+
+def _has_left_address(messages: Sequence[WireMessage]) -> bool:
+    """A call with an address was answered by `ok`, in this turn or before."""
+    took = {
+        call["id"]
+        for message in messages
+        for call in message.get("tool_calls", ())
+        if '"email"' in str(call["function"]["arguments"])
+    }
+    return any(message.get("tool_call_id") in took and message["content"] == OK for message in messages)
 
 
 def _results(messages: Sequence[WireMessage]) -> list[tuple[str, str]]:

@@ -67,7 +67,7 @@ def profile(knowledge: Knowledge, owner_name: str | None) -> Profile:
     return Profile(
         name=owner_name or heading or NOBODY,
         line=line,
-        questions=asked[:4] if len(asked) >= 4 else QUESTIONS,
+        questions=(*asked, *QUESTIONS)[: len(QUESTIONS)],
         picture=knowledge.picture,
     )
 

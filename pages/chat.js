@@ -281,6 +281,10 @@ function start(isEager) {
   talk.addEventListener("scroll", () => {
     following = talk.scrollHeight - talk.scrollTop - talk.clientHeight < NEAR_END_PX;
   }, { passive: true });
+  // What grows under the reader's eyes, or takes room from below, must not hide the end that they are at.
+  const growing = new ResizeObserver(() => following && scrollToEnd());
+  growing.observe(talk);
+  growing.observe(log);
   const changes = { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: ["class"] };
   new MutationObserver(receive).observe(find("#told"), changes);
   new MutationObserver(watchStatus).observe(find("#conversation"), changes);

@@ -10,7 +10,7 @@ from agent.conversation import Conversation, Draft, Turn, to_wire
 from agent.events import TextDelta, ToolFinished, TurnFinished
 from agent.knowledge import Passage
 from agent.loop import Replica, respond
-from agent.offline import BAD_ADDRESS, INVITE, NOT_A_QUESTION, NOTICE, UNKNOWN, OfflineModel
+from agent.offline import BAD_ADDRESS, INVITE, NOT_A_QUESTION, NOTICE, UNKNOWN, UNKNOWN_WITH_ADDRESS, OfflineModel
 from agent.toolkit import Arguments, Tool, Toolkit, Visit
 
 BORN = Passage("01-profile.md", "Ada › Birth", "I was born in London in 1815.")
@@ -77,6 +77,15 @@ async def test_a_question_that_nothing_answers_is_passed_on_and_said_so() -> Non
     hands = Hands()
     turn = await answer("What is your favourite colour?", hands)
     assert hands.asked == ["What is your favourite colour?"]
+    assert UNKNOWN in turn.text
+
+
+async def test_who_has_left_an_address_is_not_asked_for_one_again() -> None:
+    first = await answer("Please write to sarah@techfirm.com.", Hands())
+    turn = await answer("What is your favourite colour?", Hands(), Conversation((first,)))
+    assert UNKNOWN_WITH_ADDRESS in turn.text
+    refused = await answer("Please write to sarah@techfirm.com.", Hands("That is no address."))
+    turn = await answer("What is your favourite colour?", Hands(), Conversation((refused,)))
     assert UNKNOWN in turn.text
 
 

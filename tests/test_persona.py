@@ -48,6 +48,12 @@ def test_without_files_the_page_still_has_a_name_and_questions() -> None:
     assert (shown.name, shown.line, shown.questions) == (NOBODY, "", QUESTIONS)
 
 
+def test_questions_of_the_owners_own_come_first() -> None:
+    passages = tuple(Passage("faq.md", f"FAQ › {heading}", "Yes.") for heading in ("Why?", "How much do you charge?"))
+    questions = profile(Knowledge(passages=passages), None).questions
+    assert questions == ("Why?", "How much do you charge?", *QUESTIONS[:2])
+
+
 def test_a_long_first_paragraph_is_no_line() -> None:
     passage = Passage("a.md", "Jo", "I build bridges. " * 20)
     assert profile(Knowledge(passages=(passage,)), None).line == ""

@@ -130,6 +130,13 @@ def test_without_an_encoder_words_decide_and_the_log_says_so_without_a_path(capl
     assert lines == ["Searching by words alone, so rewordings are missed: no encoder (ImportError)"]
 
 
+def test_a_heading_that_nothing_stands_under_is_no_answer(encode: Encode) -> None:
+    bare = tuple(Passage("cv.pdf", "", text) for text in ("Hobbies", "Skills", "Education"))
+    search = open_search(bare, lambda: encode)
+    assert search.answering("What are your main skills?") == ()
+    assert search.answering("What are your hobbies?") == ()
+
+
 def test_irregular_forms_are_the_same_word(by_words: Search) -> None:
     assert "booking" in by_words.answering("Did you write the booking platform?")[0].text
     assert words("She wrote; he writes. Children's feet") == ["she", "write", "writes", "child", "foot"][1:]

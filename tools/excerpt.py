@@ -19,5 +19,5 @@ def excerpt(visit: Visit) -> tuple[str, ...]:
 
 
 def _on_one_line(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join(text.replace("*", "").split())  # marks for a page, which a message shows as they are
     return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 1].rstrip()}…"

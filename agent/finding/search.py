@@ -84,12 +84,16 @@ class Search:
             return ()
         cover = self._cover(terms)
         near = self.meaning.nearness(question) if self.meaning else np.zeros_like(cover)
-        rank = near + COVER_WEIGHT * cover
+        rank = np.where(self._telling(), near + COVER_WEIGHT * cover, -1)
         best_first: list[int] = np.argsort(-rank, kind="stable")[:MAX_QUOTED].tolist()
         best = best_first[0]
         if not self._answers(question, terms, best, float(near[best]), float(cover[best])):
             return ()
         return tuple(self.passages[each] for each in best_first if rank[each] >= BESIDE * rank[best])
+
+    def _telling(self) -> NDArray[np.bool_]:
+        """Passages that say something: a word or two, such as a heading that nothing stands under, is no answer."""
+        return np.array([one.text.count(" ") >= 2 or "\n" in one.text for one in self.passages], np.bool_)
 
     def sharing(self, question: str, limit: int) -> tuple[Passage, ...]:
         """Passages that share words with a question, the best first, whether they answer it or not."""

@@ -46,6 +46,7 @@ class Delivery:
 
     async def next(self) -> float:
         """Sends what may go out now: one alert, or a digest. Returns how long nothing is to be done, in seconds."""
+        await self._store.keep_time()
         await self._mark_rest()
         now = self._now()
         channels = await self._ways.open()

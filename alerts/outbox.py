@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from alerts.channel import Channel
 from alerts.delivery import LOOK_AGAIN_S, Delivery
@@ -29,10 +29,6 @@ NO_CHANNEL = (
 PACE = Pace()
 
 
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Outbox:
     """Owns the worker. Whoever hands in an alert never waits for its delivery.
 
@@ -40,7 +36,7 @@ class Outbox:
         store: keeps the alerts.
         channels: tried in this order, until one takes the alert. None: alerts wait in the store for one.
         back_off: seconds to wait after so many failed tries.
-        now: the clock, with its zone.
+        now: the clock, with its zone; None: the store's, which several machines share.
         pace: see there.
     """
 
@@ -50,10 +46,11 @@ class Outbox:
         channels: Sequence[Channel],
         *,
         back_off: Callable[[int], float] = back_off_s,
-        now: Callable[[], datetime] = utc_now,
+        now: Callable[[], datetime] | None = None,
         pace: Pace = PACE,
     ) -> None:
         self._store = store
+        now = now or store.now
         self._ways = Ways(store, channels, now)
         self._delivery = Delivery(store, self._ways, back_off, now, pace)
         self._now = now

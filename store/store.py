@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from agent.conversation import Conversation, Transcript, Turn
 from store import alert_queue, answers, forgetting, inbox, model_calls, owner, states, targets, turns
+from store.clock import ahead_of, utc_now
 from store.database import open_engine
 from store.inbox import AlertText, Kept
 from store.owner import Owner
@@ -28,26 +29,42 @@ from store.transactions import Transactions
 
 
 class Store:
-    """Owns the database. Every method raises StoreError when it cannot be used."""
+    """Owns the database. Every method raises StoreError when it cannot be used.
 
-    def __init__(self, transactions: Transactions) -> None:
+    Args:
+        transactions: on the database.
+        clock: of this machine, with its zone.
+    """
+
+    def __init__(self, transactions: Transactions, clock: Callable[[], datetime] = utc_now) -> None:
         self._db = transactions
+        self._clock = clock
+        self._ahead = timedelta(0)
+        """By how much the database's clock is ahead of the machine's: leases of several machines need one clock."""
 
     @staticmethod
-    def open(url: str) -> Store:
+    def open(url: str, clock: Callable[[], datetime] = utc_now) -> Store:
         """Opens the database at `url`; makes folder, file and tables where they are missing.
 
         Raises:
             StoreError: it cannot be opened.
         """
-        return Store(Transactions(open_engine(url)))
+        return Store(Transactions(open_engine(url)), clock)
+
+    def now(self) -> datetime:
+        """The database's time, as far as `keep_time` has asked for it."""
+        return self._clock() + self._ahead
+
+    async def keep_time(self) -> None:
+        """Sets the clock by the database's. A file has none, and its processes share the machine's."""
+        self._ahead = await self._db.read(ahead_of, self._clock)
 
     async def close(self) -> None:
         await self._db.close()
 
     async def ping(self) -> None:
         """Raises StoreError unless the database can be read and written."""
-        await self._db.write(states.write_state, "ping", "null", _now())
+        await self._db.write(states.write_state, "ping", "null", self.now())
 
     # Conversations
 
@@ -64,7 +81,7 @@ class Store:
         Returns:
             The turn's number: from 0 on in each conversation, and never used twice there.
         """
-        return await self._db.write(turns.open_turn, conversation_id, message, _now())
+        return await self._db.write(turns.open_turn, conversation_id, message, self.now())
 
     async def close_turn(
         self, conversation_id: str, number: int, turn: Turn, stop: str, calls: Sequence[CallRow] = ()
@@ -74,7 +91,7 @@ class Store:
         Raises:
             LookupError: there is no such turn.
         """
-        await self._db.write(_close_turn, conversation_id, number, turn, stop, _now(), calls)
+        await self._db.write(_close_turn, conversation_id, number, turn, stop, self.now(), calls)
 
     async def drop_last_turn(self, conversation_id: str) -> str | None:
         """Marks the last turn as replaced, so that it can be asked again.
@@ -112,11 +129,11 @@ class Store:
             alert_text: makes the alert's text from its reference.
             more_text: makes the text of an alert on what was added, from its reference.
         """
-        return await self._db.write(inbox.add_contact, contact, alert_text, more_text, _now())
+        return await self._db.write(inbox.add_contact, contact, alert_text, more_text, self.now())
 
     async def add_question(self, question: Question, alert_text: AlertText) -> Kept:
         """Keeps a question and its alert, both or neither, and each question of a conversation once."""
-        return await self._db.write(inbox.add_question, question, alert_text, _now())
+        return await self._db.write(inbox.add_question, question, alert_text, self.now())
 
     async def contacts(self) -> list[Contact]:
         """All contacts, newest first."""
@@ -134,7 +151,7 @@ class Store:
 
     async def add_trouble(self, key: str, text: str, within: timedelta) -> bool:
         """Keeps an alert about the replica itself, unless one with this key was kept within that time."""
-        return await self._db.write(alert_queue.add_trouble, key, text, within, _now())
+        return await self._db.write(alert_queue.add_trouble, key, text, within, self.now())
 
     async def claim_due_alerts(
         self, limit: int, now: datetime, holder: str = "", lease: timedelta = alert_queue.LEASE
@@ -215,11 +232,11 @@ class Store:
         Returns:
             False: it was done before, and `act` did not run.
         """
-        return await self._db.write(owner.handle_update, update_id, act, reply_to, offset_key, _now())
+        return await self._db.write(owner.handle_update, update_id, act, reply_to, offset_key, self.now())
 
     async def update_offset(self, offset_key: str = owner.OFFSET) -> int | None:
         """The id of the next update; None when there was none for so long that any id may come."""
-        return await self._db.read(owner.read_offset, offset_key, _now())
+        return await self._db.read(owner.read_offset, offset_key, self.now())
 
     async def answers(self) -> tuple[Answer, ...]:
         """All of the owner's answers, newest first."""
@@ -242,7 +259,7 @@ class Store:
 
     async def forget(self, reference: str) -> str | None:
         """Takes out an answer, or all that is kept of a visitor. Returns what that was, in words; None: nothing."""
-        return await self._db.write(forgetting.forget, reference, _now())
+        return await self._db.write(forgetting.forget, reference, self.now())
 
     # The installation
 
@@ -251,11 +268,12 @@ class Store:
 
     async def set_state(self, key: str, value: str | None) -> None:
         """None takes it away."""
-        await self._db.write(states.write_state, key, value, _now())
+        await self._db.write(states.write_state, key, value, self.now())
 
     async def take_lease(self, name: str, holder: str, for_s: float) -> bool:
         """Takes or renews what one process at a time may have. False: another one has it."""
-        return await self._db.write(states.take_lease, name, holder, for_s, _now())
+        await self.keep_time()
+        return await self._db.write(states.take_lease, name, holder, for_s, self.now())
 
     async def drop_lease(self, name: str, holder: str) -> None:
         """Gives it back, if the holder has it."""
@@ -274,7 +292,3 @@ def _close_turn(
     """One transaction for both: a second one would cost more than the rows do."""
     turns.close_turn(connection, conversation_id, number, turn, stop, now)
     model_calls.add_calls(connection, conversation_id, number, calls)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerts.text import ANSWER_HINT, TALK_HINT, contact_text, question_text, split_for_telegram, without_hints
-from store.records import Contact, Question
+from alerts.text import (
+    ANSWER_HINT,
+    TALK_HINT,
+    contact_text,
+    digest_text,
+    question_text,
+    split_for_telegram,
+    without_hints,
+)
+from store.records import Alert, Contact, Question
 from tests.alert_house import JANE
 
 
@@ -108,3 +118,37 @@ def test_a_long_line_is_cut_between_words() -> None:
 def test_a_limit_too_small_for_a_character_is_refused() -> None:
     with pytest.raises(ValueError, match="not 1"):
         split_for_telegram("text", 1)
+
+
+# Digests
+
+
+def alert(number: int, kind: str, text: str) -> Alert:
+    return Alert(number, kind, f"{kind[0].upper()}-{number}", text, datetime(2030, 1, 1, tzinfo=UTC), 1)
+
+
+def test_a_digest_lists_contacts_first_with_address_and_reference() -> None:
+    text = digest_text(
+        [
+            alert(1, "question", "I could not answer: Do you ski?\n> Visitor: Hello\nQ-1"),
+            alert(2, "trouble", "Trouble: the key was refused"),
+            alert(3, "contact", "New contact: Jane Doe\njane@example.org\nWants: a job\n> Visitor: Hello\nC-3"),
+            alert(4, "question", "I could not answer: Do you swim?\nQ-4"),
+        ]
+    )
+    assert text.splitlines() == [
+        "4 alerts in one: 1 contact, 1 trouble, 2 questions",
+        "New contact: Jane Doe · jane@example.org · Wants: a job · C-3",
+        "Trouble: the key was refused · T-2",
+        "I could not answer: Do you ski? · Q-1",
+        "I could not answer: Do you swim? · Q-4",
+    ]
+
+
+def test_a_digest_shortens_what_is_long_but_never_an_address() -> None:
+    address = f"{'j' * 64}@{'example.' * 31}org"
+    text = digest_text([alert(1, "contact", f"New contact: {address}\nWants: {'w' * 4000}\nC-1")])
+    _, line = text.splitlines()
+    assert f"New contact: {address} · Wants: www" in line
+    assert line.endswith("w… · C-1")
+    assert len(line) < 600

@@ -15,8 +15,7 @@ from alerts.channel import AlertError
 from alerts.delivery import HOUR
 from alerts.outbox import PACE, Outbox
 from alerts.telegram import Telegram
-from alerts.text import digest_text
-from store.records import Alert, Contact, Question, Sent
+from store.records import Contact, Question, Sent
 from store.store import Store
 from tests.alert_house import DOWN, JANE, Clock, at_once, deliver, running
 from tests.fakes.telegram import FakeTelegram, Silence
@@ -267,40 +266,6 @@ async def test_however_alerts_come_each_arrives_once_and_the_phone_stays_quiet(
     assert sorted(numbers_in(phone.texts)) == list(range(asked))
     busiest = max((sum(end - 60 < at <= end for at in rang) for end in rang), default=0)
     assert busiest <= PACE.an_hour + 6
-
-
-# What the owner reads
-
-
-def alert(number: int, kind: str, text: str) -> Alert:
-    return Alert(number, kind, f"{kind[0].upper()}-{number}", text, NOW, 1)
-
-
-def test_a_digest_lists_contacts_first_with_address_and_reference() -> None:
-    text = digest_text(
-        [
-            alert(1, "question", "I could not answer: Do you ski?\n> Visitor: Hello\nQ-1"),
-            alert(2, "trouble", "Trouble: the key was refused"),
-            alert(3, "contact", "New contact: Jane Doe\njane@example.org\nWants: a job\n> Visitor: Hello\nC-3"),
-            alert(4, "question", "I could not answer: Do you swim?\nQ-4"),
-        ]
-    )
-    assert text.splitlines() == [
-        "4 alerts in one: 1 contact, 1 trouble, 2 questions",
-        "New contact: Jane Doe · jane@example.org · Wants: a job · C-3",
-        "Trouble: the key was refused · T-2",
-        "I could not answer: Do you ski? · Q-1",
-        "I could not answer: Do you swim? · Q-4",
-    ]
-
-
-def test_a_digest_shortens_what_is_long_but_never_an_address() -> None:
-    address = f"{'j' * 64}@{'example.' * 31}org"
-    text = digest_text([alert(1, "contact", f"New contact: {address}\nWants: {'w' * 4000}\nC-1")])
-    _, line = text.splitlines()
-    assert f"New contact: {address} · Wants: www" in line
-    assert line.endswith("w… · C-1")
-    assert len(line) < 600
 
 
 async def test_contacts_are_not_kept_behind_a_crowd_of_questions(store: Store, phone: Phone, clock: Clock) -> None:

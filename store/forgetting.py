@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, Table, delete, func, select, update
@@ -38,6 +39,7 @@ def _forget_visitor(connection: Connection, conversation_id: str) -> str:
     """Requests to providers stay, for the costs; answers stay, for others, and are named."""
     asked = select(questions.c.id).where(questions.c.conversation_id == conversation_id)
     stay = connection.scalars(select(answers.c.reference).where(answers.c.question_id.in_(asked))).all()
+    elsewhere = _left_elsewhere(connection, conversation_id)
     counts = [
         _counted(connection, table, conversation_id, word)
         for table, word in ((contacts, "contact"), (questions, "question"), (turns, "message"))
@@ -52,7 +54,20 @@ def _forget_visitor(connection: Connection, conversation_id: str) -> str:
         update(model_calls).where(model_calls.c.conversation_id == conversation_id).values(conversation_id="")
     )
     words = f"all that was kept of one visitor: {', '.join(counts)}"
-    return f"{words}. What you answered stays, for others: {', '.join(stay)}" if stay else words
+    if stay:
+        words += f". What you answered stays, for others: {', '.join(stay)}"
+    return f"{words}. Also left under {', '.join(elsewhere)}" if elsewhere else words
+
+
+def _left_elsewhere(connection: Connection, conversation_id: str) -> Sequence[str]:
+    """References under which other conversations left an address of this one: the same person, or somebody else."""
+    theirs = select(contacts.c.email_key).where(contacts.c.conversation_id == conversation_id)
+    return connection.scalars(
+        select(alerts.c.reference)
+        .join(contacts, contacts.c.alert_id == alerts.c.id)
+        .where(contacts.c.email_key.in_(theirs), contacts.c.conversation_id != conversation_id)
+        .order_by(contacts.c.id)
+    ).all()
 
 
 def _counted(connection: Connection, table: Table, conversation_id: str, word: str) -> str:

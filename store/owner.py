@@ -16,8 +16,8 @@ from store.tables import alerts, answers, contacts, model_calls, questions, turn
 
 OFFSET = "telegram_offset"
 
-OFFSET_HOLDS = timedelta(days=7)
-"""After a week without one, Telegram numbers its updates anew, from anywhere."""
+OFFSET_HOLDS = timedelta(days=6)
+"""After a week without one, Telegram numbers its updates anew, from anywhere. It may count that week from earlier."""
 
 
 class Owner:

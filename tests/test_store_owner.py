@@ -76,8 +76,10 @@ async def test_an_update_that_reaches_two_processes_is_handled_by_one(store: Sto
 async def test_after_a_quiet_week_updates_of_any_number_are_new(store: Store, url: str) -> None:
     await store.handle_update(1000, lambda _: None)
     assert not await store.handle_update(5, lambda _: None)
-    run_sql(url, "UPDATE states SET changed = '2020-01-01 00:00:00.000000'")
-    assert await store.update_offset() is None
+    for days, offset in ((5.9, 1001), (6.1, None)):
+        changed = datetime.now(UTC) - timedelta(days=days)
+        run_sql(url, f"UPDATE states SET changed = '{changed:%Y-%m-%d %H:%M:%S.%f}+00:00'")
+        assert await store.update_offset() == offset
     assert await store.handle_update(5, lambda _: None)
     assert await store.update_offset() == 6
 
@@ -166,6 +168,17 @@ async def test_all_of_a_visitor_is_forgotten_and_nothing_of_others(store: Store,
     assert await store.target_named(kept.reference) == Target("answer", kept.reference, None, "Do you ski?", "")
     assert (await answer(store, kept.reference, "No.")).text == "No."
     assert await store.forget(references[by]) is None
+
+
+async def test_where_the_same_address_was_left_as_well_is_said(store: Store) -> None:
+    first = await leave(store, Contact("one", "Jane@example.org", "", "a job"))
+    await leave(store, Contact("two", "joe@example.org", "", "a job"))
+    second = await leave(store, Contact("three", "jane@example.org", "", "a job"))
+    assert (
+        await store.forget(second)
+        == f"all that was kept of one visitor: 1 contact, 0 questions, 0 messages. Also left under {first}"
+    )
+    assert await store.forget(first) == "all that was kept of one visitor: 1 contact, 0 questions, 0 messages"
 
 
 async def test_costs_stay_when_a_visitor_is_forgotten(store: Store, url: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from alerts.inbound import Words
-from alerts.text import one_line
+from alerts.text import is_visible, one_line
 from store.owner import Owner
 from store.records import Contact, Origin, Target
 from store.tables import storable
@@ -19,6 +19,8 @@ MAX_CHARS = 4000
 LISTED = 10
 """So many contacts or questions are listed."""
 STATS_DAYS = 7
+BY_API = "api."
+"""Conversations of programs begin with it: they have no page on which anything could be shown later."""
 BRIEF_CHARS = 200
 
 PAUSED = "paused"
@@ -41,6 +43,7 @@ SEVERAL = (
     "That message was about several things. "
     "Begin your text with the reference of one of them, such as {reference}: your text"
 )
+NOTHING_TO_READ = "There is nothing to read in that text, so I have not taken it."
 ANOTHER = "An edit changes only the text, and not whom it is for. Please send a new message for that reference."
 NOBODY_THERE = "That alert was about the replica itself: there is no visitor to answer."
 
@@ -154,6 +157,8 @@ def _take(target: Target, text: str, owner: Owner, origin: Origin) -> str:
         return _answer(target, text, owner, origin)
     if target.conversation_id is None:
         return NOBODY_THERE
+    if target.conversation_id.startswith(BY_API):
+        return f"That visitor came through the API and cannot read this; write to {one_line(target.email)}"
     owner.tell(target.conversation_id, text, origin)
     address = _address(target.email, "They can also be reached at")
     return f"Shown to the visitor as your own words: at once if the page is open, else when they return.{address}"
@@ -161,14 +166,17 @@ def _take(target: Target, text: str, owner: Owner, origin: Origin) -> str:
 
 def _problem(text: str) -> str:
     """Why a text is not taken; empty where nothing is wrong with it."""
-    return TOO_LONG if len(text) > MAX_CHARS else ""
+    return TOO_LONG if len(text) > MAX_CHARS else "" if is_visible(text) else NOTHING_TO_READ
 
 
 def _answer(target: Target, text: str, owner: Owner, origin: Origin) -> str:
     answer = owner.answer(target, text, origin)
     address = _address(target.email, "Whoever asked left an address:")
+    shown = "I use it from now on, and show it to the visitor who asked."
+    if (target.conversation_id or "").startswith(BY_API):
+        shown = "I use it from now on. Whoever asked came through the API and is not shown it."
     return (
-        f"Kept as {answer.reference}. I use it from now on, and show it to the visitor who asked.{address}\n"
+        f"Kept as {answer.reference}. {shown}{address}\n"
         f"Reply again to change it; /forget {answer.reference} takes it back."
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -23,6 +24,13 @@ ADDRESS_CHARS = 340
 _CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")
 _DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 """Marks that turn the writing round: with them a name could show another address than the one it hides."""
+
+_INVISIBLE = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
+"""Categories of characters; those that Unicode added later, such as new emoji, are in none of them."""
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+"""Fillers that count as letters or signs and show nothing."""
+_CONTINUE = frozenset(["\u034f", *map(chr, range(0xFE00, 0xFE10))])
+"""They change only how the character before them looks."""
 
 _PLAIN = _CONTROLS | _DIRECTIONS
 
@@ -100,6 +108,14 @@ def _ordered(alerts: Sequence[Alert]) -> list[Alert]:
 def one_line(text: str) -> str:
     """Text of a stranger as one line without control characters."""
     return " ".join(text.translate(_PLAIN).split())
+
+
+def is_visible(text: str) -> bool:
+    """There is something to read: not only blanks, marks of direction and the like."""
+    return any(
+        unicodedata.category(one) not in _INVISIBLE and one not in _BLANK_LETTERS and one not in _CONTINUE
+        for one in text
+    )
 
 
 def split_for_telegram(text: str, limit: int = TELEGRAM_LIMIT) -> list[str]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from alerts.commands import MAX_CHARS
+from alerts.commands import MAX_CHARS, NOTHING_TO_READ
 from store.inbox import AlertText
 from store.records import Question
 from store.store import Store
@@ -169,6 +169,37 @@ async def test_an_answer_that_is_too_long_is_not_taken(talk: Talk, store: Store)
     assert await answers(store) == []
     await talk.says("x" * MAX_CHARS, asked)
     assert len((await store.answers())[0].text) == MAX_CHARS
+
+
+@pytest.mark.parametrize("text", ["\u200f", "\u200b \u2060", "\u3164", "\ufe0f\u200d"])
+async def test_a_text_that_shows_nothing_is_not_taken(talk: Talk, store: Store, text: str) -> None:
+    asked, reference = await talk.question()
+    left, _ = await talk.contact()
+    for said in (text, f"{reference}: {text}"):
+        assert await talk.says(said, asked) == NOTHING_TO_READ
+    assert await talk.says(text, left) == NOTHING_TO_READ
+    assert await answers(store) == []
+    assert await store.owner_words("talk") == ()
+
+
+@pytest.mark.parametrize("text", ["\U0001f44d", "\u2764\ufe0f", "\u202eok", "7", "\U0001fae9"])
+async def test_a_sign_is_something_to_read(talk: Talk, store: Store, text: str) -> None:
+    asked, _ = await talk.question("Well?")
+    await talk.says(text, asked)
+    assert await answers(store) == [("Well?", text)]
+
+
+async def test_that_a_caller_of_the_api_cannot_read_it_is_said(talk: Talk, store: Store) -> None:
+    left, _ = await talk.contact("jane@example.org", "api.0123")
+    said = await talk.says("Hello.", left)
+    assert said == "That visitor came through the API and cannot read this; write to jane@example.org"
+    assert await store.owner_words("api.0123") == ()
+    asked, _ = await talk.question("Where?", "api.0123")
+    said = await talk.says("In Turin.", asked)
+    assert said is not None
+    assert "came through the API and is not shown it.\nWhoever asked left an address: jane@example.org" in said
+    assert "show it to the visitor" not in said
+    assert await answers(store) == [("Where?", "In Turin.")]
 
 
 async def test_a_half_surrogate_is_mended(talk: Talk, store: Store) -> None:

@@ -149,9 +149,12 @@ class Outbox:
             wait_s = await self.deliver_next()
         except Exception as error:
             # Nothing may end the worker. Its errors are those of the store; a channel's were caught before.
-            log.exception("The outbox cannot use the store (%s)", type(error).__name__)
+            if not self._store_fails:  # once, and not again each time that it is tried
+                log.exception("The outbox cannot use the store (%s)", type(error).__name__)
             self._store_fails = True
             return LOOK_AGAIN_S
+        if self._store_fails:
+            log.info("The outbox can use the store again")
         self._store_fails = False
         return wait_s
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 from contextlib import closing
@@ -149,3 +150,38 @@ async def test_the_worker_outlives_a_fault_of_the_store(
             await outbox.question(ask(2), [])
             await api.messages_arrive(2)
     assert (await store.alert_counts())["sent"] == 2
+
+
+class Asked(Store):
+    """Tells when a worker begins to look into it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store._db)  # pyright: ignore[reportPrivateUsage]
+        self.looks = asyncio.Semaphore(0)
+
+    async def keep_time(self) -> None:
+        self.looks.release()
+        await super().keep_time()
+
+
+async def test_an_outage_of_the_store_is_logged_once_with_its_traceback_and_its_end(
+    store: Store, url: str, telegram: Telegram, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = Asked(store)
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database, logged("can use the store") as again:
+        database.execute("ALTER TABLE alerts RENAME TO away")
+        async with running(Outbox(asked, [telegram])) as outbox:
+            for _ in range(4):
+                await within_looks(asked)
+                outbox.wake()
+            database.execute("ALTER TABLE away RENAME TO alerts")
+            outbox.wake()
+            await within(again)
+            assert outbox.status() == "ok"
+    told = [record for record in caplog.records if "cannot use the store" in record.getMessage()]
+    assert [bool(record.exc_info) for record in told] == [True]
+
+
+async def within_looks(asked: Asked) -> None:
+    async with asyncio.timeout(10):
+        await asked.looks.acquire()

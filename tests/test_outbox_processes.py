@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from alerts.outbox import utc_now
+from store.clock import utc_now
 from store.records import Question
 from store.store import Store
 from tests.fakes.telegram import FakeTelegram

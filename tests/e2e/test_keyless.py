@@ -34,7 +34,8 @@ async def test_a_question_is_answered_by_a_quote_with_its_file(
     visitor = await guests.one()
     reply = await visitor.ask(question)
     assert words in reply
-    assert f"From {file}" in reply
+    chips = visitor.page.get_by_role("group", name="Sources").get_by_role("button")
+    await expect(chips.filter(has_text=file).first).to_be_visible()
 
 
 async def test_it_says_once_that_it_quotes_notes(guests: Visitors) -> None:

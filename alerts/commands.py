@@ -177,6 +177,7 @@ def _answer(target: Target, text: str, owner: Owner, origin: Origin) -> str:
         shown = "I use it from now on. Whoever asked came through the API and is not shown it."
     return (
         f"Kept as {answer.reference}. {shown}{address}\n"
+        f"The question: {_brief(answer.question)}\n"
         f"Reply again to change it; /forget {answer.reference} takes it back."
     )
 
@@ -238,7 +239,7 @@ def _forget(owner: Owner, argument: str, now: datetime) -> str:
 def _pause(owner: Owner, _: str, now: datetime) -> str:
     if owner.state(PAUSED) is None:
         owner.set_state(PAUSED, json.dumps({"since": now.isoformat()}))
-    return "Closed: visitors read that the replica takes a break. /resume opens it again."
+    return "Closed: visitors read that the chat is closed for a while. /resume opens it again."
 
 
 def _resume(owner: Owner, _: str, now: datetime) -> str:

@@ -29,6 +29,7 @@ async def test_a_reply_to_a_question_becomes_the_answer(talk: Talk, store: Store
     (answer,) = await store.answers()
     assert confirmed is not None
     assert confirmed.startswith(f"Kept as {answer.reference}. I use it from now on")
+    assert f"\nThe question: {answer.question}\n" in confirmed
     assert f"/forget {answer.reference}" in confirmed
     assert "address" not in confirmed
     assert [(words.text, words.question) for words in await store.owner_words("talk")] == [

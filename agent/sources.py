@@ -24,21 +24,19 @@ class Footnote:
     """Lets a reply through as it comes, save for a last line that names sources."""
 
     def __init__(self) -> None:
-        self._line = ""
-        """The line at hand, as far as it is held back."""
-        self._held = True
-        """Nothing of the line at hand was shown."""
+        self._held = ""
+        """A line that may be that one, with the blanks behind it."""
+        self._at_line_start = True
 
     def let_through(self, piece: str) -> str:
         """Adds a piece. Returns what can be shown now."""
-        before, newline, line = piece.rpartition("\n")
-        shown = ""
-        if newline:
-            shown, self._line, self._held = f"{self._line}{before}", newline, True
-        self._line += line
-        if self._held and _OPENING.fullmatch(self._line):
-            return shown
-        shown, self._line, self._held = f"{shown}{self._line}", "", False
+        text = self._held + piece
+        words = text.rstrip()
+        start = words.rfind("\n") + 1
+        may_be_last = (start > 0 or self._at_line_start) and _OPENING.fullmatch(words[start:])
+        shown, self._held = (text[:start], text[start:]) if may_be_last else (text, "")
+        if shown:
+            self._at_line_start = shown.endswith("\n")
         return shown
 
 

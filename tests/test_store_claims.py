@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ async def test_two_processes_share_the_alerts_and_none_goes_out_twice(store: Sto
         go_on(job)
     shares = [await asyncio.to_thread(claimed_by, job) for job in jobs]
     assert all(firsts)
-    assert sorted(sum(firsts + shares, [])) == list(range(1, ALERTS + 1))
+    assert sorted(chain(*firsts, *shares)) == list(range(1, ALERTS + 1))
     assert (await store.alert_counts())["sent"] == ALERTS
     assert len(run_sql(url, "SELECT * FROM alert_messages")) == ALERTS
 

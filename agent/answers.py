@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from agent.finding.search import Search, open_search
@@ -40,6 +41,21 @@ class Answerers(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Book:
+    """All answers as they were at one moment, with what is made of them once for many messages."""
+
+    answers: tuple[Answered, ...] = ()
+    """Oldest first: a new one leaves what stands before it in a request as it was."""
+    text: str = ""
+    """What stands behind the files in the system message; empty when there are none."""
+    passages: tuple[Passage, ...] = ()
+    """The same as passages, whose labels a reply may name."""
+    labels: frozenset[str] = frozenset()
+    first: int = 0
+    """Where the answers begin that stand in the system message."""
+
+
 class Answers:
     """Owns the answers as they were last read.
 
@@ -52,38 +68,37 @@ class Answers:
         self._store = store
         self._max_bytes = max_bytes
         self._version: str | None = None
-        self._known: tuple[Answered, ...] = ()
-        self._older: tuple[Sequence[Answered], Search] | None = None
+        self._book = Book()
+        self._older: tuple[Book, Search] | None = None
         """The search over what has no room in the persona, and the answers that it was made of."""
 
-    async def current(self) -> tuple[Answered, ...]:
-        """Oldest first: a new one leaves what stands before it in a request as it was. The same object until one
-        changes."""
+    async def book(self) -> Book:
+        """The answers of now, by one quick query; the same object until one changes."""
         version = await self._store.answers_version()
         if version != self._version:
-            self._known = tuple(reversed(await self._store.answers()))
+            self._book = book_of(tuple(reversed(await self._store.answers())), self._max_bytes)
             self._version = version
-        return self._known
+        return self._book
 
-    async def as_text(self) -> str:
-        """What stands behind the files in the system message; empty when there are none."""
-        return answers_part(await self.current(), self._max_bytes)
-
-    async def found(self, message: str) -> tuple[Passage, ...]:
-        """Of the answers that have no room there, those that a message may be about, the best first."""
-        current = await self.current()
-        first = first_in(current, self._max_bytes)
-        if not first:
+    async def found(self, book: Book, message: str) -> tuple[Passage, ...]:
+        """Of the answers that have no room in the persona, those that a message may be about, the best first."""
+        if not book.first:
             return ()
-        if self._older is None or self._older[0] is not current:
-            passages = (await self.passages())[:first]
-            self._older = (current, await asyncio.to_thread(open_search, passages, None))
+        if self._older is None or self._older[0] is not book:
+            self._older = (book, await asyncio.to_thread(open_search, book.passages[: book.first], None))
         best = await asyncio.to_thread(self._older[1].sharing, message, FIND)
         return tuple(fitting(best, self._max_bytes // 2))
 
-    async def passages(self) -> tuple[Passage, ...]:
-        """The same as passages, whose labels a reply may name."""
-        return tuple(Passage(SOURCE, answer.question, answer.text) for answer in await self.current())
+
+def book_of(answers: tuple[Answered, ...], max_bytes: int) -> Book:
+    passages = tuple(Passage(SOURCE, answer.question, answer.text) for answer in answers)
+    return Book(
+        answers,
+        answers_part(answers, max_bytes),
+        passages,
+        frozenset(one.label for one in passages),
+        first_in(answers, max_bytes),
+    )
 
 
 def first_in(answers: Sequence[Answered], max_bytes: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent.answers import Answers
+from agent.answers import Answers, Book
 from agent.conversation import Conversation, Passage
 from agent.fitting import Fitting
 from agent.library import Library
@@ -45,11 +45,9 @@ class Briefing:
         persona, known = replica.persona, replica.known
         if self.library:
             persona, known = self.library.shelf.persona, self.library.shelf.known
-        if self.answers:
-            persona += await self.answers.as_text()
-            known |= await self._answered()
-        replica = replace(replica, persona=persona, known=known)
-        answered = await self.answers.found(message) if self.answers else ()
+        book = await self.answers.book() if self.answers else Book()
+        replica = replace(replica, persona=f"{persona}{book.text}", known=known | book.labels)
+        answered = await self.answers.found(book, message) if self.answers else ()
         if self.fitting:
             beside = self.library.for_found if self.library else 0
             beside += sum(estimate_tokens(one.text) for one in answered)
@@ -61,8 +59,5 @@ class Briefing:
     async def brief_for_quotes(self, replica: Replica, conversation: Conversation) -> Brief:
         """For the keyless model: nothing goes along, and it may name whatever it finds."""
         labels = await asyncio.to_thread(self.library.shelf.labels) if self.library else replica.known
-        return Brief(replace(replica, known=labels | await self._answered()), conversation)
-
-    async def _answered(self) -> frozenset[str]:
-        passages = await self.answers.passages() if self.answers else ()
-        return frozenset(one.label for one in passages)
+        book = await self.answers.book() if self.answers else Book()
+        return Brief(replace(replica, known=labels | book.labels), conversation)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from agent.answers import Answered, Answers
+from agent.answers import Answers, Book
 from agent.finding.embeddings import MOST_LOCAL
 from agent.finding.encoder import Encode, Vectors
 from agent.finding.search import LargeSearch, Search, open_search
@@ -45,7 +45,7 @@ class Notes:
         self._by_meaning = by_meaning
         self._shelf: Shelf | None = None
         self._files: Search | LargeSearch | None = None
-        self._said: Sequence[Answered] = ()
+        self._book: Book | None = None
         self._by_words: Search | None = None
         self._person: Search | None = None
         self._encoded: dict[str, Vectors] = {}
@@ -61,24 +61,24 @@ class Notes:
 
     async def answering(self, question: str) -> tuple[Passage, ...]:
         """The passages that answer, best first; empty when none does."""
-        said, passages = await self._answers.current(), await self._answers.passages()
-        if said is not self._said:
-            self._said, self._person = said, None
-            self._by_words = await asyncio.to_thread(open_search, passages, None)
-            newest = passages[-MOST_ENCODED:]
-            self._encoding = asyncio.create_task(asyncio.to_thread(self._encode, said, newest))
+        book = await self._answers.book()
+        if book is not self._book:
+            self._book, self._person = book, None
+            self._by_words = await asyncio.to_thread(open_search, book.passages, None)
+            newest = book.passages[-MOST_ENCODED:]
+            self._encoding = asyncio.create_task(asyncio.to_thread(self._encode, book, newest))
             if len(self._had.symmetric_difference(newest)) <= AT_ONCE:
                 await asyncio.shield(self._encoding)
         return await asyncio.to_thread(self._find, question)
 
-    def _encode(self, said: Sequence[Answered], passages: Sequence[Passage]) -> None:
+    def _encode(self, book: Book, passages: Sequence[Passage]) -> None:
         """Lets answers be found by their meaning, too. Until then they are found by words."""
         try:
             search = open_search(passages, self._remembering)
         except Exception as error:
             log.warning("Answers are found by their words alone (%s)", type(error).__name__)
             return
-        if said is self._said:
+        if book is self._book:
             self._person, self._had = search, frozenset(passages)
 
     def _remembering(self) -> Encode:

@@ -68,7 +68,7 @@ class Sources:
         """The owner's answers by their labels."""
         if self.answers is None or not any(label.partition(JOINT)[0] == SOURCE for label in labels):
             return {}
-        return {one.label: one for one in await self.answers.passages()}
+        return {one.label: one for one in (await self.answers.book()).passages}
 
     def _looked_up(self, labels: Sequence[str], answered: dict[str, Passage]) -> dict[str, Shown]:
         found: dict[str, Shown] = {}
